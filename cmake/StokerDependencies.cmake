@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third-party libraries: each behind one file of ours, versions checked here.
+# Collects STOKER_LIBRARIES and, for the summary, STOKER_FEATURES ("name|state|detail").
+set(STOKER_LIBRARIES "")
+set(STOKER_FEATURES "")
+set(STOKER_PC_REQUIRES "")
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_library(STOKER_LIBM m)
+list(APPEND STOKER_LIBRARIES Threads::Threads OpenMP::OpenMP_C)
+if(STOKER_LIBM)
+  list(APPEND STOKER_LIBRARIES ${STOKER_LIBM})
+endif()
+list(APPEND STOKER_FEATURES "OpenMP|yes|${OpenMP_C_VERSION}")
+
+# stoker_dependency(NAME pkg-config-module>=version REQUIRED|OPTIONAL "what for" "Debian package")
+macro(stoker_dependency name module need what package)
+  pkg_check_modules(STK_${name} IMPORTED_TARGET ${module})
+  if(STK_${name}_FOUND)
+    set(STOKER_HAVE_${name} 1)
+    list(APPEND STOKER_LIBRARIES PkgConfig::STK_${name})
+    list(APPEND STOKER_FEATURES "${name}|yes|${STK_${name}_VERSION} (${what})")
+  elseif("${need}" STREQUAL "REQUIRED")
+    message(FATAL_ERROR "stoker needs ${module} (${what}). On Debian or Ubuntu: apt-get install ${package}")
+  else()
+    set(STOKER_HAVE_${name} 0)
+    list(APPEND STOKER_FEATURES "${name}|no|${what}: apt-get install ${package}")
+  endif()
+endmacro()
+
+# libjpeg-turbo: 2.1.4 is the first without the crop/skip bugs that docs/pixels.md lists (#574, #611).
+stoker_dependency(JPEG "libjpeg>=2.1.4" REQUIRED "JPEG" libjpeg62-turbo-dev)
+stoker_dependency(PNG "libpng>=1.6.37" REQUIRED "PNG" libpng-dev)
+stoker_dependency(XXHASH "libxxhash>=0.8.0" REQUIRED "checksums" libxxhash-dev)
+stoker_dependency(JANSSON "jansson>=2.13" REQUIRED "JSON" libjansson-dev)
+stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)
+stoker_dependency(TIFF "libtiff-4>=4.2.0" OPTIONAL "TIFF" libtiff-dev)
+
+# giflib has no pkg-config file in Debian.
+find_path(GIF_INCLUDE gif_lib.h)
+find_library(GIF_LIBRARY gif)
+if(GIF_INCLUDE AND GIF_LIBRARY)
+  set(STOKER_HAVE_GIF 1)
+  list(APPEND STOKER_LIBRARIES ${GIF_LIBRARY})
+  list(APPEND STOKER_FEATURES "GIF|yes|giflib")
+else()
+  set(STOKER_HAVE_GIF 0)
+  list(APPEND STOKER_FEATURES "GIF|no|GIF: apt-get install libgif-dev")
+endif()
+
+configure_file(cmake/features.h.in include/internal/stoker_features.h @ONLY)
+
+# A folder of ours as an object library. stoker_component(name sources...)
+function(stoker_component name)
+  add_library(stk_${name} OBJECT ${ARGN})
+  target_include_directories(stk_${name} PRIVATE
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
+    ${PROJECT_BINARY_DIR}/include/internal)
+  target_link_libraries(stk_${name} PRIVATE stoker_flags ${STOKER_LIBRARIES})
+endfunction()

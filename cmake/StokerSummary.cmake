@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# The table of features found, printed at the end of the configure run.
+message(STATUS "")
+message(STATUS "stoker ${PROJECT_VERSION} (${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION})")
+foreach(row IN LISTS STOKER_FEATURES)
+  string(REPLACE "|" ";" cells "${row}")
+  list(GET cells 0 name)
+  list(GET cells 1 state)
+  list(GET cells 2 detail)
+  string(LENGTH "${name}" n)
+  math(EXPR pad "12 - ${n}")
+  string(REPEAT " " ${pad} space)
+  message(STATUS "  ${name}${space}${state}  ${detail}")
+endforeach()
+message(STATUS "")

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random numbers by counter: every choice is a pure function of (seed, epoch, sample id, occurrence, view,
+ * purpose), so that it does not depend on threads, ranks, batch sizes or what was drawn before. */
+#ifndef STK_COMMON_RNG_H
+#define STK_COMMON_RNG_H
+
+#include <stdint.h>
+
+/* What a choice is for. Part of the pixel contract: numbers are never changed. */
+typedef enum stk_purpose {
+    STK_PURPOSE_CROP = 1,
+    STK_PURPOSE_FLIP = 2,
+    STK_PURPOSE_ORDER = 3,
+    STK_PURPOSE_WEIGHT = 4,
+    STK_PURPOSE_SUBSTITUTE = 5,
+    STK_PURPOSE_AUGMENT = 6 /* further ones follow from here */
+} stk_purpose;
+
+typedef struct stk_rng {
+    uint64_t key, counter;
+} stk_rng;
+
+/* SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection of 64-bit words that mixes well. */
+static inline uint64_t stk_mix64(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline stk_rng stk_rng_for(uint64_t seed, uint64_t epoch, uint64_t sample, uint32_t occurrence, uint32_t view,
+                                  stk_purpose purpose)
+{
+    uint64_t key = stk_mix64(seed);
+    key = stk_mix64(key ^ epoch);
+    key = stk_mix64(key ^ sample);
+    key = stk_mix64(key ^ ((uint64_t)occurrence << 32 | view));
+    key = stk_mix64(key ^ (uint64_t)purpose);
+    return (stk_rng){.key = key, .counter = 0};
+}
+
+static inline uint64_t stk_rng_u64(stk_rng *rng)
+{
+    return stk_mix64(rng->key + 0x9e3779b97f4a7c15u * rng->counter++);
+}
+
+/* Uniform in [0, 1), 53 bits. */
+static inline double stk_rng_double(stk_rng *rng)
+{
+    return (double)(stk_rng_u64(rng) >> 11) * (1.0 / 9007199254740992.0);
+}
+
+/* Uniform in 0 .. n-1 (n >= 1) by Lemire's multiplication with rejection: no bias. */
+static inline uint64_t stk_rng_below(stk_rng *rng, uint64_t n)
+{
+    __extension__ typedef unsigned __int128 u128;
+    u128 m = (u128)stk_rng_u64(rng) * n;
+    if ((uint64_t)m < n) {
+        uint64_t threshold = (0 - n) % n;
+        while ((uint64_t)m < threshold) m = (u128)stk_rng_u64(rng) * n;
+    }
+    return (uint64_t)(m >> 64);
+}
+
+#endif

@@ -1,0 +1,1 @@
+typedef int stk_placeholder_packer;
