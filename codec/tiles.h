@@ -14,6 +14,8 @@
 
 #include "codec/codec.h"
 
+struct stk_planes; /* codec/planes.h */
+
 /* A set of Huffman (and quantisation) tables shared by many small images. Immutable once built; may be used
  * by many threads. The blob is what a shard stores. */
 typedef struct stk_tile_tables stk_tile_tables;
@@ -55,5 +57,13 @@ typedef struct stk_tile_info {
 } stk_tile_info;
 /* Parses and validates a record's head (its own checksum included). */
 stk_status stk_tiles_probe(const uint8_t *tiles, size_t n_bytes, stk_tile_info *out, stk_error *error);
+
+/* Read time: decodes the segments under `box` (stored coordinates, inside the image), widened as exact fancy
+ * upsampling needs, into planes in the context's scratch (valid until its next use). Invalid codes, overruns
+ * and bits left over are STK_ERR_IMAGE, alike in every family. `tables` is needed when the record names a
+ * shared set. */
+stk_status stk_tiles_decode_box(stk_codec_ctx *ctx, const uint8_t *tiles, size_t n_bytes,
+                                const stk_tile_tables *tables, stk_box box, struct stk_planes *out,
+                                stk_error *error);
 
 #endif
