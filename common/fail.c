@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* strerror_r's XSI form is wanted here; with _GNU_SOURCE glibc declares another function of that name, which
+ * returns the text instead of filling the buffer. */
+#undef _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "common/fail.h"
 
 #include <errno.h>
