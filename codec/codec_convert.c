@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Colour conversions of whole rows, as Pillow's src/libImaging/Convert.c computes them. */
+#include "codec/codec_internal.h"
+
+void stk_row_rgb_to_l(const uint8_t *rgb, size_t n, uint8_t *l)
+{
+    for (size_t i = 0; i < n; i++) l[i] = stk_luma(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]);
+}
+
+void stk_row_l_to_rgb(const uint8_t *l, size_t n, uint8_t *rgb)
+{
+    for (size_t i = n; i-- > 0;) { /* backwards, so that the row may be widened in place */
+        uint8_t v = l[i];
+        rgb[3 * i] = v;
+        rgb[3 * i + 1] = v;
+        rgb[3 * i + 2] = v;
+    }
+}
+
+/* Pillow's MULDIV255: a * b / 255, rounded. */
+static inline uint32_t muldiv255(uint32_t a, uint32_t b)
+{
+    uint32_t t = a * b + 128;
+    return ((t >> 8) + t) >> 8;
+}
+
+void stk_row_cmyk_to_rgb(const uint8_t *cmyk, size_t n, uint8_t *rgb)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t light = 255u - cmyk[4 * i + 3];
+        for (size_t c = 0; c < 3; c++) {
+            rgb[3 * i + c] = (uint8_t)(light - muldiv255(cmyk[4 * i + c], light));
+        }
+    }
+}
