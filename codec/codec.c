@@ -186,19 +186,20 @@ stk_status stk_codec_check(stk_codec_ctx *ctx, stk_encoding encoding, const uint
     return codec->decode(ctx, data, n_bytes, STK_MODE_RGB, &image, damage, error);
 }
 
-static bool box_inside(stk_box box, const stk_image *image)
+stk_status stk_codec_check_box(stk_box box, const stk_image *image, stk_error *error)
 {
-    return box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 &&
-           (int64_t)box.x + box.width <= (int64_t)image->width &&
-           (int64_t)box.y + box.height <= (int64_t)image->height;
+    if (box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 &&
+        (int64_t)box.x + box.width <= (int64_t)image->width &&
+        (int64_t)box.y + box.height <= (int64_t)image->height) {
+        return STK_OK;
+    }
+    return stk_fail(error, STK_ERR_ARGUMENT, "box %d,%d %dx%d is outside the picture of %" PRIu32 "x%" PRIu32,
+                    (int)box.x, (int)box.y, (int)box.width, (int)box.height, image->width, image->height);
 }
 
 stk_status stk_codec_point_into(stk_image *image, stk_box box, stk_error *error)
 {
-    if (!box_inside(box, image)) {
-        return stk_fail(error, STK_ERR_ARGUMENT, "box %d,%d %dx%d is outside the picture of %" PRIu32 "x%" PRIu32,
-                        (int)box.x, (int)box.y, (int)box.width, (int)box.height, image->width, image->height);
-    }
+    STK_TRY(stk_codec_check_box(box, image, error));
     image->pixels += (size_t)box.y * image->stride + (size_t)box.x * image->channels;
     image->width = (uint32_t)box.width;
     image->height = (uint32_t)box.height;

@@ -63,6 +63,8 @@ void stk_damage_note(stk_damage_report *damage, stk_damage kind, const char *for
  * is allocated in proportion to a header's claim. */
 stk_status stk_codec_check_size(const stk_codec_ctx *ctx, uint64_t width, uint64_t height, stk_error *error);
 
+/* STK_ERR_ARGUMENT when the box is not inside a picture of image->width x image->height. */
+stk_status stk_codec_check_box(stk_box box, const stk_image *image, stk_error *error);
 /* Narrows *image to the box (stored coordinates); STK_ERR_ARGUMENT when it is not inside. */
 stk_status stk_codec_point_into(stk_image *image, stk_box box, stk_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One libjpeg decompression under guard: the only setjmp of the tree. The codec_jpeg*.c files, and no others,
+ * One libjpeg decompression under guard of setjmp. The codec_jpeg*.c files, and no others,
  * include this header, for it brings jpeglib.h along. */
 #ifndef STK_CODEC_CODEC_JPEG_H
 #define STK_CODEC_CODEC_JPEG_H
