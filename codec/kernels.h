@@ -9,22 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "codec/normalise.h"
 #include "codec/resample.h"
 #include "common/cpu_features.h"
 
 typedef struct stk_kernels {
     stk_family family;
-    /* One horizontal pass over n_rows rows of interleaved pixels: out[y][i] = clip8(sum). Input rows start at
-     * in, in_stride apart; at least 64 readable bytes follow the last needed one. */
-    void (*resample_horizontal)(const stk_axis *axis, const uint8_t *in, size_t in_stride, uint32_t n_rows,
-                                uint32_t channels, uint8_t *out, size_t out_stride);
-    /* One vertical pass over rows of n_bytes bytes. */
-    void (*resample_vertical)(const stk_axis *axis, const uint8_t *in, size_t in_stride, size_t n_bytes,
-                              uint8_t *out, size_t out_stride);
     /* Rows mirrored left-right, interleaved pixels; in and out do not overlap. */
     void (*flip_row)(const uint8_t *in, uint32_t n_pixels, uint32_t channels, uint8_t *out);
     /* RGB <-> BGR in place. */
     void (*swap_red_blue)(uint8_t *pixels, size_t n_pixels);
+    /* As stk_normalise. */
+    void (*normalise)(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,
+                      void *out, size_t plane_elements);
 } stk_kernels;
 
 /* The merged table of a family (static data). */

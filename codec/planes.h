@@ -10,11 +10,13 @@
 
 #include "codec/render.h"
 
-/* A window of whole MCUs. Sample (i, j) of component c (column i, row j of the plane) is the image's sample
+/* A window of whole MCUs, in memory of the context (STK_SCRATCH_PLANES). Vector code reads past the ends of rows
+ * and writes repeated edge samples there: the 64 bytes before data[c] belong to the same memory, and
+ * stride[c] >= width[c] + 64, also after the last row. Sample (i, j) of component c (column i, row j of the plane) is the image's sample
  * (x0[c] + i, y0[c] + j) of that component. All coordinates are stored ones (before orientation). */
 typedef struct stk_planes {
     uint32_t n_components; /* 1 or 3 */
-    const uint8_t *data[3];
+    uint8_t *data[3];
     size_t stride[3];
     uint32_t width[3], height[3]; /* samples present in the plane (block padding included) */
     uint32_t x0[3], y0[3];
@@ -31,10 +33,10 @@ typedef struct stk_planes {
 stk_status stk_planes_to_image(stk_codec_ctx *ctx, const stk_planes *planes, stk_box box, stk_image *out,
                                stk_error *error);
 
-/* The whole tail for one job: as stk_planes_to_image, then turn, resample, window, flip into job->out; fused
- * and vectorised where the context's family can, equal bytes always. box is job->box in stored
- * coordinates. */
-stk_status stk_planes_render(stk_codec_ctx *ctx, const stk_planes *planes, stk_box box, const stk_render_job *job,
+/* The whole tail for one job: upsampling, colour, turn, resample, window, fill and flip into job->out; fused and
+ * vectorised where the context's family can, equal bytes always. The planes must hold what the job's visible part
+ * depends on (stk_render_plan says what that is); job->data is not looked at. */
+stk_status stk_planes_render(stk_codec_ctx *ctx, const stk_planes *planes, const stk_render_job *job,
                              stk_error *error);
 
 #endif

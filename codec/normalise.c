@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Normalising by table: 256 possible inputs a channel, so the arithmetic is done once, in torchvision's own
+ * steps, and every kernel family merely looks up. */
+#include "codec/normalise.h"
+
+#include <string.h>
+
+#include "codec/kernels_families.h"
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* float32 -> float16 bits, rounded to nearest even, subnormals kept, too large = infinity. */
+static uint16_t to_f16(float x)
+{
+    uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00);  /* NaN */
+    if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000, exponent = magnitude >> 23;
+    if (exponent < 102) return (uint16_t)sign; /* below half of the smallest subnormal */
+    uint32_t shift = exponent < 113 ? 126 - exponent : 13;
+    uint32_t value = mantissa >> shift, rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
+    if (rest > half || (rest == half && (value & 1))) value++;
+    /* The hidden bit adds one to the exponent field of normal numbers. */
+    if (exponent >= 113) value += (exponent - 113) << 10;
+    return (uint16_t)(sign | value);
+}
+
+static uint16_t to_bf16(float x)
+{
+    uint32_t bits = bits_of(x);
+    if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void stk_norm_table_fill(stk_norm_table *table, stk_dtype dtype, uint32_t channels, const float *mean,
+                         const float *std, bool v2)
+{
+    memset(table, 0, sizeof *table);
+    table->dtype = dtype;
+    table->channels = channels;
+    for (uint32_t c = 0; c < channels && c < 3; c++) {
+        for (uint32_t i = 0; i < 256; i++) {
+            /* ToTensor divides by 255; v2.ToDtype(scale=True) multiplies by the float nearest to 1/255. */
+            float x = v2 ? (float)i * (float)(1.0 / 255) : (float)i / 255.0f;
+            x = x - mean[c];
+            x = x / std[c];
+            table->f32[c][i] = x;
+            table->f16[c][i] = dtype == STK_DTYPE_BF16 ? to_bf16(x) : to_f16(x);
+        }
+    }
+}
+
+/* Element e of the output is channel e / step's: NHWC has step 1 and all channels side by side, NCHW one plane a
+ * channel. */
+void stk_normalise_scalar(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,
+                          void *out, size_t plane_elements)
+{
+    uint32_t channels = table->channels;
+    size_t step = layout == STK_LAYOUT_NHWC ? channels : 1, plane = layout == STK_LAYOUT_NHWC ? 1 : plane_elements;
+    for (uint32_t c = 0; c < channels; c++) {
+        const uint8_t *in = pixels + c;
+        for (size_t i = 0; i < n_pixels; i++) {
+            uint8_t value = in[i * channels];
+            size_t at = c * plane + i * step;
+            if (table->dtype == STK_DTYPE_U8) ((uint8_t *)out)[at] = value;
+            else if (table->dtype == STK_DTYPE_F32) ((float *)out)[at] = table->f32[c][value];
+            else ((uint16_t *)out)[at] = table->f16[c][value];
+        }
+    }
+}
+
+void stk_normalise(stk_family family, const stk_norm_table *table, stk_layout layout, const uint8_t *pixels,
+                   size_t n_pixels, void *out, size_t plane_elements)
+{
+    stk_kernels_for(family)->normalise(table, layout, pixels, n_pixels, out, plane_elements);
+}
