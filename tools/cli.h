@@ -27,8 +27,8 @@ typedef enum cli_kind {
     CLI_STRINGS,     /* cli_strings: may be given several times */
     CLI_U32,
     CLI_U64,
-    CLI_BYTES, /* uint64_t: a number with an optional KiB, MiB, GiB, TiB (or K, M, G, T; 1024 each) */
-    CLI_REAL,  /* double */
+    CLI_BYTES,  /* uint64_t: a number with an optional KiB, MiB, GiB, TiB (or K, M, G, T; 1024 each) */
+    CLI_REAL,   /* double */
     CLI_CHOICE, /* an enum or int: one of `choices` */
     CLI_CUSTOM  /* parsed by `parse` */
 } cli_kind;
@@ -63,12 +63,12 @@ typedef struct cli_option {
 
 typedef struct cli_command {
     const char *name;
-    const char *summary;       /* a few words, for the list of commands and the man page's NAME */
-    const char *synopsis;      /* what follows the name: "[OPTION]... SRC DST" */
-    const char *description;   /* paragraphs separated by empty lines */
-    const cli_option *options; /* ends with an entry without name and help */
-    const char *exit_status;   /* what the exit codes 0, 1, 2 mean here; one a line, "CODE text" */
-    const char *examples;      /* command lines, one a line, each optionally followed by "# text" */
+    const char *summary;            /* a few words, for the list of commands and the man page's NAME */
+    const char *synopsis;           /* what follows the name: "[OPTION]... SRC DST" */
+    const char *description;        /* paragraphs separated by empty lines */
+    const cli_option *options;      /* ends with an entry without name and help */
+    const char *exit_status;        /* what the exit codes 0, 1, 2 mean here; one a line, "CODE text" */
+    const char *examples;           /* command lines, one a line, each optionally followed by "# text" */
     int min_operands, max_operands; /* max -1 = any number */
     int (*run)(int argc, char **argv);
 } cli_command;

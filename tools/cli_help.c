@@ -5,12 +5,14 @@
 
 enum { WIDTH = 79, OPTION_COLUMN = 28 };
 
-static void spaces(int n, FILE *out) {
+static void spaces(int n, FILE *out)
+{
     for (int i = 0; i < n; i++)
         fputc(' ', out);
 }
 
-void cli_wrap(const char *text, int indent, int column, FILE *out) {
+void cli_wrap(const char *text, int indent, int column, FILE *out)
+{
     if (column < indent) {
         spaces(indent - column, out);
         column = indent;
@@ -46,10 +48,14 @@ void cli_wrap(const char *text, int indent, int column, FILE *out) {
     fputc('\n', out);
 }
 
-static bool is_end(const cli_option *option) { return option->name == NULL && option->help == NULL; }
+static bool is_end(const cli_option *option)
+{
+    return option->name == NULL && option->help == NULL;
+}
 
 /* "-j, --threads=N" */
-static void option_title(const cli_option *option, char *text, size_t capacity) {
+static void option_title(const cli_option *option, char *text, size_t capacity)
+{
     const char *negate = option->kind == CLI_SWITCH ? "[no-]" : "";
     const char *equals = option->argument != NULL ? "=" : "";
     const char *argument = option->argument != NULL ? option->argument : "";
@@ -59,7 +65,8 @@ static void option_title(const cli_option *option, char *text, size_t capacity) 
         snprintf(text, capacity, "--%s%s%s%s", negate, option->name, equals, argument);
 }
 
-static void print_option(const cli_option *option, FILE *out) {
+static void print_option(const cli_option *option, FILE *out)
+{
     char title[120];
     option_title(option, title, sizeof title);
     int indent = option->letter != 0 ? 2 : 6;
@@ -74,7 +81,8 @@ static void print_option(const cli_option *option, FILE *out) {
 }
 
 /* Calls line(start, length) for each line of text. */
-static void each_line(const char *text, void (*line)(const char *, size_t, FILE *), FILE *out) {
+static void each_line(const char *text, void (*line)(const char *, size_t, FILE *), FILE *out)
+{
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, "\n");
         line(text, length, out);
@@ -83,21 +91,24 @@ static void each_line(const char *text, void (*line)(const char *, size_t, FILE 
     }
 }
 
-static void print_indented(const char *line, size_t length, FILE *out) {
+static void print_indented(const char *line, size_t length, FILE *out)
+{
     fprintf(out, "  %.*s\n", (int)length, line);
 }
 
-void cli_help_print(const cli_command *command, FILE *out) {
+void cli_help_print(const cli_command *command, FILE *out)
+{
     fprintf(out, "Usage: stoker %s %s\n\n", command->name, command->synopsis);
     cli_wrap(command->description, 0, 0, out);
-    fputs("\nOptions:\n", out);
+    if (command->options[0].kind != CLI_HEADING || is_end(command->options)) fputs("\nOptions:\n", out);
     for (const cli_option *option = command->options; !is_end(option); option++) {
         if (option->kind == CLI_HEADING)
             fprintf(out, "\n%s:\n", option->help);
         else
             print_option(option, out);
     }
-    print_option(&(cli_option){.letter = 'h', .kind = CLI_FLAG, .name = "help", .help = "Show this help."}, out);
+    print_option(&(cli_option){.letter = 'h', .kind = CLI_FLAG, .name = "help", .help = "Show this help."},
+                 out);
     fputs("\nExit status:\n", out);
     each_line(command->exit_status, print_indented, out);
     if (command->examples != NULL) {

@@ -6,12 +6,12 @@
 #include "cli_help.h"
 
 /* Text for roff: backslashes and hyphens escaped, lines never begin with a control character. */
-static void roff(const char *text, size_t length, FILE *out) {
+static void roff(const char *text, size_t length, FILE *out)
+{
     bool line_start = true;
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
-        if (line_start && (c == '.' || c == '\''))
-            fputs("\\&", out);
+        if (line_start && (c == '.' || c == '\'')) fputs("\\&", out);
         line_start = c == '\n';
         if (c == '\\')
             fputs("\\e", out);
@@ -22,10 +22,14 @@ static void roff(const char *text, size_t length, FILE *out) {
     }
 }
 
-static void roff_text(const char *text, FILE *out) { roff(text, strlen(text), out); }
+static void roff_text(const char *text, FILE *out)
+{
+    roff(text, strlen(text), out);
+}
 
 /* Paragraphs: an empty line becomes .PP. */
-static void roff_paragraphs(const char *text, FILE *out) {
+static void roff_paragraphs(const char *text, FILE *out)
+{
     while (*text != '\0') {
         const char *gap = strstr(text, "\n\n");
         size_t length = gap != NULL ? (size_t)(gap - text) : strlen(text);
@@ -39,14 +43,16 @@ static void roff_paragraphs(const char *text, FILE *out) {
     }
 }
 
-static void title(const char *name, FILE *out) {
+static void title(const char *name, FILE *out)
+{
     fputs(".\\\" Written by 'stoker \\-\\-man'; do not edit (CONTRIBUTING.md says how).\n.TH ", out);
     for (const char *at = name; *at != '\0'; at++)
         fputc(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at, out);
     fprintf(out, " 1 \"\" \"stoker %s\" \"User Commands\"\n", stk_version());
 }
 
-static void man_option(const cli_option *option, FILE *out) {
+static void man_option(const cli_option *option, FILE *out)
+{
     if (option->kind == CLI_HEADING) {
         fputs(".SS ", out);
         roff_text(option->help, out);
@@ -54,8 +60,7 @@ static void man_option(const cli_option *option, FILE *out) {
         return;
     }
     fputs(".TP\n", out);
-    if (option->letter != 0)
-        fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
+    if (option->letter != 0) fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
     fputs("\\fB\\-\\-", out);
     roff_text(option->kind == CLI_SWITCH ? "[no-]" : "", out);
     roff_text(option->name, out);
@@ -71,7 +76,8 @@ static void man_option(const cli_option *option, FILE *out) {
 }
 
 /* "0 all is well" lines become tagged paragraphs. */
-static void man_exit_status(const char *text, FILE *out) {
+static void man_exit_status(const char *text, FILE *out)
+{
     while (*text != '\0') {
         size_t length = strcspn(text, "\n");
         size_t code = strcspn(text, " ");
@@ -84,20 +90,20 @@ static void man_exit_status(const char *text, FILE *out) {
     }
 }
 
-static void man_see_also(const char *self, const cli_command *const *commands, FILE *out) {
+static void man_see_also(const char *self, const cli_command *const *commands, FILE *out)
+{
     fputs(".SH SEE ALSO\n", out);
-    if (strcmp(self, "") != 0)
-        fputs(".BR stoker (1)", out);
+    if (strcmp(self, "") != 0) fputs(".BR stoker (1)", out);
     for (bool first = strcmp(self, "") == 0; *commands != NULL; commands++) {
-        if (strcmp((*commands)->name, self) == 0)
-            continue;
+        if (strcmp((*commands)->name, self) == 0) continue;
         fprintf(out, "%s.BR stoker\\-%s (1)", first ? "" : ",\n", (*commands)->name);
         first = false;
     }
     fputc('\n', out);
 }
 
-void cli_man_print(const cli_command *command, const cli_command *const *commands, FILE *out) {
+void cli_man_print(const cli_command *command, const cli_command *const *commands, FILE *out)
+{
     char name[64];
     snprintf(name, sizeof name, "stoker-%s", command->name);
     title(name, out);
@@ -122,7 +128,8 @@ void cli_man_print(const cli_command *command, const cli_command *const *command
     man_see_also(command->name, commands, out);
 }
 
-void cli_man_print_main(const char *description, const cli_command *const *commands, FILE *out) {
+void cli_man_print_main(const char *description, const cli_command *const *commands, FILE *out)
+{
     title("stoker", out);
     fputs(".SH NAME\nstoker \\- keeps a GPU fed with images\n.SH SYNOPSIS\n.B stoker\n\\fICOMMAND\\fR "
           "[\\fIOPTION\\fR]... [\\fIOPERAND\\fR]...\n.SH DESCRIPTION\n",
@@ -135,12 +142,14 @@ void cli_man_print_main(const char *description, const cli_command *const *comma
         fputc('\n', out);
     }
     fputs(".SH ENVIRONMENT\n.TP\n\\fBSTOKER_CPU\\fR\n", out);
-    roff_text("scalar, avx2 or avx512 makes stoker use that family of kernels instead of the best one that the "
-              "CPU has. The results are the same, bit for bit.\n",
-              out);
+    roff_text(
+        "scalar, avx2 or avx512 makes stoker use that family of kernels instead of the best one that the "
+        "CPU has. The results are the same, bit for bit.\n",
+        out);
     fputs(".SH EXIT STATUS\n", out);
-    man_exit_status("0 done\n1 error; the reason is on stderr\n2 finished, but files or records were skipped or "
-                    "found bad; each is named\n64 wrong command line",
-                    out);
+    man_exit_status(
+        "0 done\n1 error; the reason is on stderr\n2 finished, but files or records were skipped or "
+        "found bad; each is named\n64 wrong command line",
+        out);
     man_see_also("", commands, out);
 }

@@ -47,12 +47,9 @@ typedef struct bench_result {
     const char *cpu;
 } bench_result;
 
-static const cli_choice transform_words[] = {{"train", BENCH_TRAIN},
-                                             {"eval", BENCH_EVAL},
-                                             {"resize", BENCH_RESIZE},
-                                             {"pad-crop", BENCH_PAD_CROP},
-                                             {"none", BENCH_NONE},
-                                             {NULL, 0}};
+static const cli_choice transform_words[] = {{"train", BENCH_TRAIN},   {"eval", BENCH_EVAL},
+                                             {"resize", BENCH_RESIZE}, {"pad-crop", BENCH_PAD_CROP},
+                                             {"none", BENCH_NONE},     {NULL, 0}};
 static const cli_choice order_words[] = {{"shuffle", STK_ORDER_SHUFFLE},
                                          {"page", STK_ORDER_PAGE},
                                          {"sequential", STK_ORDER_SEQUENTIAL},
@@ -70,7 +67,8 @@ static const cli_choice verify_words[] = {
 static const cli_choice bad_words[] = {
     {"error", STK_ON_BAD_ERROR}, {"skip", STK_ON_BAD_SKIP}, {"substitute", STK_ON_BAD_SUBSTITUTE}, {NULL, 0}};
 
-static const char *parse_size(void *args, const char *value) {
+static const char *parse_size(void *args, const char *value)
+{
     bench_args *a = args;
     if (cli_to_u32(value, &a->width) && a->width > 0 && a->width <= 65535) {
         a->height = a->width;
@@ -83,61 +81,121 @@ static const char *parse_size(void *args, const char *value) {
 
 #define AT(member) .offset = offsetof(bench_args, member)
 static const cli_option options[] = {
-    {.kind = CLI_CUSTOM, .name = "size", .argument = "N", .parse = parse_size,
+    {.kind = CLI_CUSTOM,
+     .name = "size",
+     .argument = "N",
+     .parse = parse_size,
      .help = "Pixels of an image in the batch, N or WxH. Default 224; with pad-crop 32."},
-    {.letter = 'b', .kind = CLI_U32, .name = "batch", .argument = "N", AT(loader.batch_size), .min = 1, .max = 1e6,
+    {.letter = 'b',
+     .kind = CLI_U32,
+     .name = "batch",
+     .argument = "N",
+     AT(loader.batch_size),
+     .min = 1,
+     .max = 1e6,
      .help = "Images in a batch. Default 256, or all when there are fewer."},
-    {.letter = 'j', .kind = CLI_U32, .name = "threads", .argument = "N", AT(loader.n_threads), .min = 1, .max = 1024,
+    {.letter = 'j',
+     .kind = CLI_U32,
+     .name = "threads",
+     .argument = "N",
+     AT(loader.n_threads),
+     .min = 1,
+     .max = 1024,
      .help = "Loader threads. By default one fewer than this process may really use, for the trainer."},
-    {.kind = CLI_STRING, .name = "device", .argument = "NAME", AT(device),
+    {.kind = CLI_STRING,
+     .name = "device",
+     .argument = "NAME",
+     AT(device),
      .help = "Where batches go: cpu (default)."},
-    {.letter = 's', .kind = CLI_REAL, .name = "seconds", .argument = "S", AT(seconds), .min = 0.01, .max = 86400,
+    {.letter = 's',
+     .kind = CLI_REAL,
+     .name = "seconds",
+     .argument = "S",
+     AT(seconds),
+     .min = 0.01,
+     .max = 86400,
      .help = "How long to measure, after the first batch. Default 5."},
-    {.letter = 't', .kind = CLI_CHOICE, .name = "transform", .argument = "NAME", AT(transform),
+    {.letter = 't',
+     .kind = CLI_CHOICE,
+     .name = "transform",
+     .argument = "NAME",
+     AT(transform),
      .choices = transform_words,
-     .help = "train (default): RandomResizedCrop and flip; eval: resize and centre crop; resize: squash; pad-crop: "
+     .help = "train (default): RandomResizedCrop and flip; eval: resize and centre crop; resize: squash; "
+             "pad-crop: "
              "pad by 4, random crop, flip (CIFAR); none: as stored, all of one size."},
-    {.kind = CLI_CHOICE, .name = "order", .argument = "NAME", AT(loader.order), .choices = order_words,
+    {.kind = CLI_CHOICE,
+     .name = "order",
+     .argument = "NAME",
+     AT(loader.order),
+     .choices = order_words,
      .help = "shuffle (default, exact), page (page-local) or sequential."},
-    {.kind = CLI_CHOICE, .name = "io", .argument = "HOW", AT(dataset.io), .choices = io_words,
+    {.kind = CLI_CHOICE,
+     .name = "io",
+     .argument = "HOW",
+     AT(dataset.io),
+     .choices = io_words,
      .help = "auto (default), mmap or pread."},
-    {.kind = CLI_CHOICE, .name = "dtype", .argument = "TYPE", AT(loader.dtype), .choices = dtype_words,
+    {.kind = CLI_CHOICE,
+     .name = "dtype",
+     .argument = "TYPE",
+     AT(loader.dtype),
+     .choices = dtype_words,
      .help = "uint8 (default), float16, bfloat16 or float32; the float types are normalised."},
-    {.kind = CLI_CHOICE, .name = "layout", .argument = "NAME", AT(loader.layout), .choices = layout_words,
+    {.kind = CLI_CHOICE,
+     .name = "layout",
+     .argument = "NAME",
+     AT(loader.layout),
+     .choices = layout_words,
      .help = "NHWC (default) or NCHW."},
-    {.kind = CLI_CHOICE, .name = "verify", .argument = "WHEN", AT(dataset.verify), .choices = verify_words,
-     .help = "When checksums are compared: first (default; the first time a record is touched), always or off."},
-    {.kind = CLI_CHOICE, .name = "on-bad", .argument = "HOW", AT(loader.on_bad), .choices = bad_words,
+    {.kind = CLI_CHOICE,
+     .name = "verify",
+     .argument = "WHEN",
+     AT(dataset.verify),
+     .choices = verify_words,
+     .help =
+         "When checksums are compared: first (default; the first time a record is touched), always or off."},
+    {.kind = CLI_CHOICE,
+     .name = "on-bad",
+     .argument = "HOW",
+     AT(loader.on_bad),
+     .choices = bad_words,
      .help = "A record that cannot be read: error (default), skip or substitute."},
-    {.kind = CLI_U64, .name = "seed", .argument = "N", AT(loader.seed), .help = "Seed of order and crops. Default 0."},
+    {.kind = CLI_U64,
+     .name = "seed",
+     .argument = "N",
+     AT(loader.seed),
+     .help = "Seed of order and crops. Default 0."},
     OPTION_JSON(bench_args, json, "Print the result as one JSON object on stdout."),
     OPTION_END};
 
 static int run(int argc, char **argv);
-const cli_command command_bench = {
-    .name = "bench",
-    .summary = "measure the loader on this machine",
-    .synopsis = "[OPTION]... DST",
-    .description =
-        "Runs the real loader over DST and prints images per second, what its threads did, and how well classes are "
-        "mixed in a batch. The clock runs from the first batch on; the first batch is timed apart, from before the "
-        "data set is opened. The first epoch compares checksums and may read from a cold disk, so it is shown apart "
-        "too when it ended in time.",
-    .options = options,
-    .exit_status = "0 done\n1 error\n64 wrong command line",
-    .examples = "stoker bench --seconds 10 --threads 4 train.stk\nstoker bench --transform pad-crop --size 32 cifar.stk",
-    .min_operands = 1,
-    .max_operands = 1,
-    .run = run};
+const cli_command command_bench = {.name = "bench",
+                                   .summary = "measure the loader on this machine",
+                                   .synopsis = "[OPTION]... DST",
+                                   .description = "Runs the real loader over DST and prints images per "
+                                                  "second, what its threads did, and how well classes are "
+                                                  "mixed in a batch. The clock runs from the first batch on; "
+                                                  "the first batch is timed apart, from before the "
+                                                  "data set is opened. The first epoch compares checksums "
+                                                  "and may read from a cold disk, so it is shown apart "
+                                                  "too when it ended in time.",
+                                   .options = options,
+                                   .exit_status = "0 done\n1 error\n64 wrong command line",
+                                   .examples = "stoker bench --seconds 10 --threads 4 train.stk\nstoker "
+                                               "bench --transform pad-crop --size 32 cifar.stk",
+                                   .min_operands = 1,
+                                   .max_operands = 1,
+                                   .run = run};
 
-static void set_transform(bench_args *args) {
+static void set_transform(bench_args *args)
+{
     static const stk_transform_kind kinds[] = {STK_TRANSFORM_RANDOM_RESIZED_CROP,
                                                STK_TRANSFORM_RESIZE_CENTER_CROP, STK_TRANSFORM_RESIZE,
                                                STK_TRANSFORM_PAD_CROP, STK_TRANSFORM_NONE};
     stk_transform *transform = &args->loader.transform;
     stk_transform_init(transform, kinds[args->transform]);
-    if (args->width == 0)
-        args->width = args->height = args->transform == BENCH_PAD_CROP ? 32 : 224;
+    if (args->width == 0) args->width = args->height = args->transform == BENCH_PAD_CROP ? 32 : 224;
     transform->out_width = args->width;
     transform->out_height = args->height;
     /* torchvision's usual proportion of 256 to 224. */
@@ -147,7 +205,8 @@ static void set_transform(bench_args *args) {
 
 /* Takes batches until the time is over. The clock starts when the first batch is there. */
 static stk_status measure(stk_loader *loader, double seconds, double opened_s, bench_result *out,
-                          stk_error *error) {
+                          stk_error *error)
+{
     double start = 0, now = 0;
     bool started = false;
     do {
@@ -161,8 +220,7 @@ static stk_status measure(stk_loader *loader, double seconds, double opened_s, b
             }
             continue;
         }
-        if (status != STK_OK)
-            return status;
+        if (status != STK_OK) return status;
         if (started) {
             out->images += batch->n_valid;
             out->batches++;
@@ -181,32 +239,31 @@ static stk_status measure(stk_loader *loader, double seconds, double opened_s, b
 }
 
 /* The exact shuffle's expectation, from the labels of all records. */
-static stk_status expect_mix(const stk_dataset *dataset, bench_result *out, stk_error *error) {
+static stk_status expect_mix(const stk_dataset *dataset, bench_result *out, stk_error *error)
+{
     uint32_t n_labels = stk_dataset_classes(dataset);
     out->exact_mix = -1;
-    if (n_labels == 0)
-        return STK_OK;
+    if (n_labels == 0) return STK_OK;
     uint64_t *counts = calloc(n_labels, sizeof *counts);
-    if (counts == NULL)
-        return STK_ERR_MEMORY;
+    if (counts == NULL) return STK_ERR_MEMORY;
     stk_status status = STK_OK;
     for (uint64_t i = 0; i < stk_dataset_len(dataset) && status == STK_OK; i++) {
         stk_record_info record;
         status = stk_dataset_record(dataset, i, &record, error);
-        if (status == STK_OK && record.label >= 0 && record.label < (int64_t)n_labels)
-            counts[record.label]++;
+        if (status == STK_OK && record.label >= 0 && record.label < (int64_t)n_labels) counts[record.label]++;
     }
-    if (status == STK_OK)
-        out->exact_mix = class_mix_exact(counts, n_labels, out->batch_size);
+    if (status == STK_OK) out->exact_mix = class_mix_exact(counts, n_labels, out->batch_size);
     free(counts);
     return status;
 }
 
-static double per_thread_share(uint64_t ns, const stk_loader_stats *stats, double seconds) {
+static double per_thread_share(uint64_t ns, const stk_loader_stats *stats, double seconds)
+{
     return 100 * (double)ns * 1e-9 / (seconds * (stats->n_threads > 0 ? stats->n_threads : 1));
 }
 
-static void print_text(const char *path, const bench_args *args, const bench_result *r) {
+static void print_text(const char *path, const bench_args *args, const bench_result *r)
+{
     const stk_loader_stats *stats = &r->stats;
     double whole = r->seconds + r->first_batch_s;
     printf("%s: %s %" PRIu32 "x%" PRIu32 " -> %s %s, batch %" PRIu32 ", %s order\n", path,
@@ -223,18 +280,20 @@ static void print_text(const char *path, const bench_args *args, const bench_res
            (double)r->images * (double)r->sample_bytes / r->seconds / 1e6);
     printf("threads      %" PRIu32 " (%s kernels)\n", stats->n_threads, r->cpu);
     printf("first batch  %.1f ms after opening\n", r->first_batch_s * 1e3);
-    printf("stages       read %.1f %%, decode and resample %.1f %%, no free slot %.1f %% of the threads' time; "
-           "the consumer waited %.1f %%\n",
-           per_thread_share(stats->read_ns, stats, whole), per_thread_share(stats->decode_ns, stats, whole),
-           per_thread_share(stats->worker_wait_ns, stats, whole), 100 * (double)stats->consumer_wait_ns * 1e-9 / whole);
+    printf(
+        "stages       read %.1f %%, decode and resample %.1f %%, no free slot %.1f %% of the threads' time; "
+        "the consumer waited %.1f %%\n",
+        per_thread_share(stats->read_ns, stats, whole), per_thread_share(stats->decode_ns, stats, whole),
+        per_thread_share(stats->worker_wait_ns, stats, whole),
+        100 * (double)stats->consumer_wait_ns * 1e-9 / whole);
     if (r->exact_mix >= 0)
         printf("classes      %.2f different ones in a batch on average; an exact shuffle has %.2f\n",
                class_mix_mean(&r->mix), r->exact_mix);
-    if (stats->bad_samples > 0)
-        printf("bad          %" PRIu64 " samples\n", stats->bad_samples);
+    if (stats->bad_samples > 0) printf("bad          %" PRIu64 " samples\n", stats->bad_samples);
 }
 
-static void json_stages(json_out *json, const stk_loader_stats *stats) {
+static void json_stages(json_out *json, const stk_loader_stats *stats)
+{
     json_begin(json, "stages", '{');
     json_real(json, "read_s", (double)stats->read_ns * 1e-9, 6);
     json_real(json, "decode_s", (double)stats->decode_ns * 1e-9, 6);
@@ -243,7 +302,8 @@ static void json_stages(json_out *json, const stk_loader_stats *stats) {
     json_end(json, '}');
 }
 
-static void print_json(const bench_args *args, const bench_result *r) {
+static void print_json(const bench_args *args, const bench_result *r)
+{
     const stk_loader_stats *stats = &r->stats;
     double whole = r->seconds + r->first_batch_s;
     json_out json = {.file = stdout};
@@ -274,35 +334,32 @@ static void print_json(const bench_args *args, const bench_result *r) {
     fputc('\n', stdout);
 }
 
-static stk_status bench(bench_args *args, const char *path, bench_result *out, stk_error *error) {
+static stk_status bench(bench_args *args, const char *path, bench_result *out, stk_error *error)
+{
     stk_dataset *dataset = NULL;
     stk_loader *loader = NULL;
     double opened_s = progress_now_s();
     stk_status status = stk_cpu_family(&out->cpu, error);
-    if (status == STK_OK)
-        status = stk_dataset_open(path, &args->dataset, &dataset, error);
-    if (status != STK_OK)
-        goto cleanup;
+    if (status == STK_OK) status = stk_dataset_open(path, &args->dataset, &dataset, error);
+    if (status != STK_OK) goto cleanup;
     uint64_t n = stk_dataset_len(dataset);
-    if (args->loader.batch_size == 0)
-        args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
+    if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
     out->batch_size = args->loader.batch_size;
     if (!class_mix_init(&out->mix, stk_dataset_classes(dataset))) {
         status = STK_ERR_MEMORY;
         goto cleanup;
     }
     status = stk_loader_open(dataset, &args->loader, &loader, error);
-    if (status == STK_OK)
-        status = measure(loader, args->seconds, opened_s, out, error);
-    if (status == STK_OK)
-        status = expect_mix(dataset, out, error);
+    if (status == STK_OK) status = measure(loader, args->seconds, opened_s, out, error);
+    if (status == STK_OK) status = expect_mix(dataset, out, error);
 cleanup:
     stk_loader_close(&loader);
     stk_dataset_close(&dataset);
     return status;
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     bench_args args = {.seconds = 5, .device = "cpu"};
     bench_result result = {.exact_mix = -1};
     cli_operands operands;
@@ -311,8 +368,7 @@ static int run(int argc, char **argv) {
     stk_dataset_options_init(&args.dataset);
     args.loader.batch_size = 0;
     int code = cli_parse(&command_bench, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     if (strcmp(args.device, "cpu") != 0)
         return cli_error(&command_bench, "--device: this build cannot use '%s'; use cpu", args.device);
     set_transform(&args);

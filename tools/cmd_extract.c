@@ -47,21 +47,26 @@ const cli_command command_extract = {
     .summary = "write records back to files",
     .synopsis = "[OPTION]... DST OUTDIR [NUMBER]...",
     .description =
-        "Writes all records, or those with the numbers given, into the folder OUTDIR under their source paths. A "
+        "Writes all records, or those with the numbers given, into the folder OUTDIR under their source "
+        "paths. A "
         "record stored as it was gives the source's bytes; tiles give a JPEG file with the same pixels, raw "
-        "records a PNG file, arrays a .npy file. When the name's extension does not fit the content, the fitting "
+        "records a PNG file, arrays a .npy file. When the name's extension does not fit the content, the "
+        "fitting "
         "one is appended.\n\n"
-        "Nothing is written outside OUTDIR, whatever the paths say. An existing file with the same content is left "
+        "Nothing is written outside OUTDIR, whatever the paths say. An existing file with the same content "
+        "is left "
         "alone; another one is not overwritten without --force.",
     .options = options,
-    .exit_status = "0 every record was written\n1 error\n2 done, but some records could not be written; each is "
-                   "named\n64 wrong command line",
+    .exit_status =
+        "0 every record was written\n1 error\n2 done, but some records could not be written; each is "
+        "named\n64 wrong command line",
     .examples = "stoker extract train.stk out\nstoker extract train.stk out 17 4711",
     .min_operands = 2,
     .max_operands = -1,
     .run = run};
 
-static void skip(extract_run *r, uint64_t number, const char *name, const char *reason) {
+static void skip(extract_run *r, uint64_t number, const char *name, const char *reason)
+{
     r->skipped++;
     progress_clear(&r->line);
     if (name != NULL)
@@ -71,16 +76,15 @@ static void skip(extract_run *r, uint64_t number, const char *name, const char *
 }
 
 /* Writes one record. Only what stops the whole run (the disk is full, say) is an error here. */
-static int extract_one(extract_run *r, uint64_t number) {
+static int extract_one(extract_run *r, uint64_t number)
+{
     char name[PATH_MAX];
     const char *kind = "bin";
     stk_error error = {0};
     stk_value path;
     stk_status status = stk_dataset_extract(r->dataset, number, &r->file, &kind, &error);
-    if (status == STK_OK)
-        status = record_path(r->dataset, number, &r->path, &path, &error);
-    if (status == STK_ERR_MEMORY || status == STK_ERR_IO)
-        return cli_fail(&command_extract, status, &error);
+    if (status == STK_OK) status = record_path(r->dataset, number, &r->path, &path, &error);
+    if (status == STK_ERR_MEMORY || status == STK_ERR_IO) return cli_fail(&command_extract, status, &error);
     if (status != STK_OK) {
         skip(r, number, NULL, error.text);
         return CLI_OK;
@@ -94,14 +98,11 @@ static int extract_one(extract_run *r, uint64_t number) {
         r->written++;
         r->bytes += r->file.n_bytes;
         return CLI_OK;
-    case SAFE_SAME:
-        r->same++;
-        return CLI_OK;
+    case SAFE_SAME: r->same++; return CLI_OK;
     case SAFE_EXISTS:
         skip(r, number, name, "another file of that name exists; --force overwrites it");
         return CLI_OK;
-    default:
-        break;
+    default: break;
     }
     if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
         return cli_error(&command_extract, "%s/%s: %s", r->folder, name, strerror(errno));
@@ -109,7 +110,8 @@ static int extract_one(extract_run *r, uint64_t number) {
     return CLI_OK;
 }
 
-static int extract_all(extract_run *r, char **numbers, int n_numbers) {
+static int extract_all(extract_run *r, char **numbers, int n_numbers)
+{
     uint64_t n = stk_dataset_len(r->dataset);
     uint64_t total = n_numbers > 0 ? (uint64_t)n_numbers : n;
     for (uint64_t i = 0; i < total; i++) {
@@ -117,18 +119,23 @@ static int extract_all(extract_run *r, char **numbers, int n_numbers) {
         if (n_numbers > 0 && !cli_to_u64(numbers[i], &number))
             return cli_misuse(&command_extract, "'%s' is not a record number", numbers[i]);
         if (number >= n)
-            return cli_error(&command_extract, "record %" PRIu64 ": there are only %" PRIu64 " records", number, n);
+            return cli_error(&command_extract, "record %" PRIu64 ": there are only %" PRIu64 " records",
+                             number, n);
         int code = extract_one(r, number);
-        if (code != CLI_OK)
-            return code;
-        progress_state state = {.phase = "write", .done = i + 1, .total = total, .bytes_done = r->bytes,
-                                .bad = r->skipped, .unit = "records"};
+        if (code != CLI_OK) return code;
+        progress_state state = {.phase = "write",
+                                .done = i + 1,
+                                .total = total,
+                                .bytes_done = r->bytes,
+                                .bad = r->skipped,
+                                .unit = "records"};
         progress_update(&r->line, &state);
     }
     return r->skipped > 0 ? CLI_SKIPPED : CLI_OK;
 }
 
-static void print_report(const extract_run *r, double seconds) {
+static void print_report(const extract_run *r, double seconds)
+{
     char size[CLI_BYTES_TEXT];
     if (!r->args->json) {
         printf("%s: %" PRIu64 " files written, %s; %" PRIu64 " were there already; %" PRIu64 " skipped\n",
@@ -146,38 +153,34 @@ static void print_report(const extract_run *r, double seconds) {
     fputc('\n', stdout);
 }
 
-static int open_folder(extract_run *r) {
+static int open_folder(extract_run *r)
+{
     if (mkdir(r->folder, 0777) != 0 && errno != EEXIST)
         return cli_error(&command_extract, "%s: cannot make the folder: %s", r->folder, strerror(errno));
     r->folder_fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->folder_fd < 0)
-        return cli_error(&command_extract, "%s: %s", r->folder, strerror(errno));
+    if (r->folder_fd < 0) return cli_error(&command_extract, "%s: %s", r->folder, strerror(errno));
     return CLI_OK;
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     extract_args args = {.progress = -1};
     extract_run r = {.args = &args, .folder_fd = -1};
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
     int code = cli_parse(&command_extract, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     stk_status status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
-    if (status != STK_OK)
-        return cli_fail(&command_extract, status, &error);
+    if (status != STK_OK) return cli_fail(&command_extract, status, &error);
     r.dataset = dataset;
     r.folder = operands.items[1];
     progress_start(&r.line, args.progress);
     code = open_folder(&r);
-    if (code == CLI_OK)
-        code = extract_all(&r, operands.items + 2, operands.n - 2);
+    if (code == CLI_OK) code = extract_all(&r, operands.items + 2, operands.n - 2);
     progress_clear(&r.line);
-    if (code == CLI_OK || code == CLI_SKIPPED)
-        print_report(&r, progress_now_s() - r.line.started_s);
-    if (r.folder_fd >= 0)
-        close(r.folder_fd);
+    if (code == CLI_OK || code == CLI_SKIPPED) print_report(&r, progress_now_s() - r.line.started_s);
+    if (r.folder_fd >= 0) close(r.folder_fd);
     stk_buffer_free(&r.file);
     record_path_free(&r.path);
     stk_dataset_close(&dataset);

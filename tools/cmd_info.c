@@ -38,47 +38,45 @@ const cli_command command_info = {
     .name = "info",
     .summary = "show what a data set holds",
     .synopsis = "[OPTION]... DST",
-    .description = "Shows the number of records and classes, how the records are encoded, sizes, the data set's id "
-                   "(the same content has the same id), columns, and which CPU kernels this machine uses. "
-                   "Reads the index, not the images.",
+    .description =
+        "Shows the number of records and classes, how the records are encoded, sizes, the data set's id "
+        "(the same content has the same id), columns, and which CPU kernels this machine uses. "
+        "Reads the index, not the images.",
     .options = options,
     .exit_status = "0 done\n1 error\n64 wrong command line",
     .min_operands = 1,
     .max_operands = 1,
     .run = run};
 
-static void widen(info *in, const stk_record_info *record) {
-    if (record->width < in->min_width)
-        in->min_width = record->width;
-    if (record->height < in->min_height)
-        in->min_height = record->height;
-    if (record->width > in->max_width)
-        in->max_width = record->width;
-    if (record->height > in->max_height)
-        in->max_height = record->height;
+static void widen(info *in, const stk_record_info *record)
+{
+    if (record->width < in->min_width) in->min_width = record->width;
+    if (record->height < in->min_height) in->min_height = record->height;
+    if (record->width > in->max_width) in->max_width = record->width;
+    if (record->height > in->max_height) in->max_height = record->height;
 }
 
 /* One pass over the index. */
-static stk_status count(info *in, stk_error *error) {
+static stk_status count(info *in, stk_error *error)
+{
     uint64_t n = stk_dataset_len(in->dataset);
     in->min_width = in->min_height = UINT32_MAX;
     for (uint64_t i = 0; i < n; i++) {
         stk_record_info record;
         stk_status status = stk_dataset_record(in->dataset, i, &record, error);
-        if (status != STK_OK)
-            return status;
+        if (status != STK_OK) return status;
         uint32_t encoding = (uint32_t)record.encoding;
         in->encodings[encoding < N_ENCODINGS ? encoding : N_ENCODINGS - 1]++;
         in->payload_bytes += record.n_bytes;
         widen(in, &record);
     }
-    if (n == 0)
-        in->min_width = in->min_height = 0;
+    if (n == 0) in->min_width = in->min_height = 0;
     return STK_OK;
 }
 
 /* The one encoding's name, "mixed", or "none". */
-static const char *encoding_word(const info *in) {
+static const char *encoding_word(const info *in)
+{
     const char *word = "none";
     for (int e = 0; e < N_ENCODINGS; e++)
         if (in->encodings[e] > 0)
@@ -86,12 +84,12 @@ static const char *encoding_word(const info *in) {
     return word;
 }
 
-static void json_columns(json_out *json, const stk_dataset *dataset) {
+static void json_columns(json_out *json, const stk_dataset *dataset)
+{
     json_begin(json, "columns", '[');
     for (uint32_t c = 0; c < stk_dataset_columns(dataset); c++) {
         stk_column column;
-        if (stk_dataset_column(dataset, c, &column, NULL) != STK_OK)
-            continue;
+        if (stk_dataset_column(dataset, c, &column, NULL) != STK_OK) continue;
         json_begin(json, NULL, '{');
         json_text(json, "name", column.name);
         json_text(json, "type", stk_type_name(column.type));
@@ -102,7 +100,8 @@ static void json_columns(json_out *json, const stk_dataset *dataset) {
     json_end(json, ']');
 }
 
-static void print_json(const info *in) {
+static void print_json(const info *in)
+{
     const stk_dataset *dataset = in->dataset;
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
@@ -114,8 +113,7 @@ static void print_json(const info *in) {
     json_text(&json, "cpu", in->cpu);
     json_begin(&json, "encodings", '{');
     for (int e = 0; e < N_ENCODINGS; e++)
-        if (in->encodings[e] > 0)
-            json_u64(&json, stk_encoding_name((stk_encoding)e), in->encodings[e]);
+        if (in->encodings[e] > 0) json_u64(&json, stk_encoding_name((stk_encoding)e), in->encodings[e]);
     json_end(&json, '}');
     json_u64(&json, "payload_bytes", in->payload_bytes);
     json_begin(&json, "class_names", '[');
@@ -136,21 +134,21 @@ static void print_json(const info *in) {
     fputc('\n', stdout);
 }
 
-static void print_columns(const stk_dataset *dataset) {
+static void print_columns(const stk_dataset *dataset)
+{
     for (uint32_t c = 0; c < stk_dataset_columns(dataset); c++) {
         stk_column column;
-        if (stk_dataset_column(dataset, c, &column, NULL) != STK_OK)
-            continue;
+        if (stk_dataset_column(dataset, c, &column, NULL) != STK_OK) continue;
         printf("%s%s (%s", c == 0 ? "columns     " : ", ", column.name, stk_type_name(column.type));
         if (column.n_items != 1)
             column.n_items == 0 ? fputs("[]", stdout) : printf("[%" PRIu32 "]", column.n_items);
         fputc(')', stdout);
     }
-    if (stk_dataset_columns(dataset) > 0)
-        fputc('\n', stdout);
+    if (stk_dataset_columns(dataset) > 0) fputc('\n', stdout);
 }
 
-static void print_text(const info *in, bool classes) {
+static void print_text(const info *in, bool classes)
+{
     const stk_dataset *dataset = in->dataset;
     char size[CLI_BYTES_TEXT];
     uint64_t n = stk_dataset_len(dataset);
@@ -159,7 +157,8 @@ static void print_text(const info *in, bool classes) {
     if (stk_dataset_classes(dataset) > 0)
         printf("classes     %" PRIu32 "\n", stk_dataset_classes(dataset));
     else
-        printf("classes     none%s\n", stk_dataset_has_labels(dataset) ? ", labels are numbers" : " (no labels)");
+        printf("classes     none%s\n",
+               stk_dataset_has_labels(dataset) ? ", labels are numbers" : " (no labels)");
     for (int e = 0; e < N_ENCODINGS; e++)
         if (in->encodings[e] > 0)
             printf("encoding    %s: %" PRIu64 "\n", stk_encoding_name((stk_encoding)e), in->encodings[e]);
@@ -174,21 +173,19 @@ static void print_text(const info *in, bool classes) {
         printf("class %-5" PRIu32 " %s\n", c, stk_dataset_class_name(dataset, c));
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     info_args args = {0};
     info in = {0};
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
     int code = cli_parse(&command_info, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     stk_status status = stk_cpu_family(&in.cpu, &error);
-    if (status == STK_OK)
-        status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
+    if (status == STK_OK) status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
     in.dataset = dataset;
-    if (status == STK_OK)
-        status = count(&in, &error);
+    if (status == STK_OK) status = count(&in, &error);
     if (status != STK_OK)
         code = cli_fail(&command_info, status, &error);
     else {

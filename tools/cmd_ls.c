@@ -16,11 +16,15 @@ typedef struct ls_args {
 
 #define AT(member) .offset = offsetof(ls_args, member)
 static const cli_option options[] = {
-    {.letter = '0', .kind = CLI_FLAG, .name = "null", AT(nul),
+    {.letter = '0',
+     .kind = CLI_FLAG,
+     .name = "null",
+     AT(nul),
      .help = "End lines with a NUL byte, for paths that hold newlines."},
-    OPTION_JSON(ls_args, json,
-                "Print one JSON object a line. Bytes of a path that are not UTF-8 become \\udc80 to \\udcff, as "
-                "Python's surrogateescape writes them."),
+    OPTION_JSON(
+        ls_args, json,
+        "Print one JSON object a line. Bytes of a path that are not UTF-8 become \\udc80 to \\udcff, as "
+        "Python's surrogateescape writes them."),
     OPTION_END};
 
 static int run(int argc, char **argv);
@@ -28,8 +32,9 @@ const cli_command command_ls = {
     .name = "ls",
     .summary = "list the records",
     .synopsis = "[OPTION]... DST",
-    .description = "Prints one line a record, tab-separated: number, label, width, height, encoding, bytes, and the "
-                   "source's path relative to SRC as raw bytes. A record without a label has -1.",
+    .description =
+        "Prints one line a record, tab-separated: number, label, width, height, encoding, bytes, and the "
+        "source's path relative to SRC as raw bytes. A record without a label has -1.",
     .options = options,
     .exit_status = "0 done\n1 error\n64 wrong command line",
     .examples = "stoker ls train.stk | awk -F'\\t' '$3 < 64' # records narrower than 64 pixels",
@@ -37,7 +42,8 @@ const cli_command command_ls = {
     .max_operands = 1,
     .run = run};
 
-static void print_line(uint64_t i, const stk_record_info *record, const stk_value *path, bool nul) {
+static void print_line(uint64_t i, const stk_record_info *record, const stk_value *path, bool nul)
+{
     printf("%" PRIu64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu32 "\t%s\t%" PRIu64 "\t", i, record->label,
            record->width, record->height, stk_encoding_name(record->encoding), record->n_bytes);
     fwrite(path->data, 1, path->n_bytes, stdout);
@@ -45,7 +51,8 @@ static void print_line(uint64_t i, const stk_record_info *record, const stk_valu
 }
 
 static void print_json(const stk_dataset *dataset, uint64_t i, const stk_record_info *record,
-                       const stk_value *path, bool nul) {
+                       const stk_value *path, bool nul)
+{
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
     json_u64(&json, "number", i);
@@ -65,7 +72,8 @@ static void print_json(const stk_dataset *dataset, uint64_t i, const stk_record_
     fputc(nul ? '\0' : '\n', stdout);
 }
 
-static stk_status list(const stk_dataset *dataset, const ls_args *args, stk_error *error) {
+static stk_status list(const stk_dataset *dataset, const ls_args *args, stk_error *error)
+{
     stk_buffer buffer = {0};
     stk_status status = STK_OK;
     uint64_t n = stk_dataset_len(dataset);
@@ -73,10 +81,8 @@ static stk_status list(const stk_dataset *dataset, const ls_args *args, stk_erro
         stk_record_info record;
         stk_value path;
         status = stk_dataset_record(dataset, i, &record, error);
-        if (status == STK_OK)
-            status = record_path(dataset, i, &buffer, &path, error);
-        if (status != STK_OK)
-            break;
+        if (status == STK_OK) status = record_path(dataset, i, &buffer, &path, error);
+        if (status != STK_OK) break;
         if (args->json)
             print_json(dataset, i, &record, &path, args->nul);
         else
@@ -86,17 +92,16 @@ static stk_status list(const stk_dataset *dataset, const ls_args *args, stk_erro
     return status;
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     ls_args args = {0};
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
     int code = cli_parse(&command_ls, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     stk_status status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
-    if (status == STK_OK)
-        status = list(dataset, &args, &error);
+    if (status == STK_OK) status = list(dataset, &args, &error);
     stk_dataset_close(&dataset);
     return status == STK_OK ? CLI_OK : cli_fail(&command_ls, status, &error);
 }

@@ -43,17 +43,20 @@ static const cli_choice encode_words[] = {{"auto", STK_ENCODE_AUTO},
                                           {"tiles", STK_ENCODE_TILES},
                                           {"raw", STK_ENCODE_RAW},
                                           {NULL, 0}};
-static const cli_choice check_words[] = {{"decode", STK_CHECK_DECODE}, {"header", STK_CHECK_HEADER}, {NULL, 0}};
+static const cli_choice check_words[] = {
+    {"decode", STK_CHECK_DECODE}, {"header", STK_CHECK_HEADER}, {NULL, 0}};
 static const cli_choice exif_words[] = {{"apply", STK_EXIF_APPLY}, {"ignore", STK_EXIF_IGNORE}, {NULL, 0}};
 static const cli_choice mode_words[] = {{"RGB", STK_MODE_RGB}, {"L", STK_MODE_L}, {NULL, 0}};
 static const cli_choice filter_words[] = {{"bilinear", STK_FILTER_BILINEAR}, {"bicubic", STK_FILTER_BICUBIC},
                                           {"box", STK_FILTER_BOX},           {"hamming", STK_FILTER_HAMMING},
                                           {"lanczos", STK_FILTER_LANCZOS},   {NULL, 0}};
 
-static const char *parse_resize(void *args, const char *value) {
+static const char *parse_resize(void *args, const char *value)
+{
     stk_pack_options *pack = &((pack_args *)args)->pack;
     uint32_t n = 0;
-    if (strncmp(value, "exact=", 6) == 0 && cli_to_size(value + 6, &pack->resize_width, &pack->resize_height)) {
+    if (strncmp(value, "exact=", 6) == 0 &&
+        cli_to_size(value + 6, &pack->resize_width, &pack->resize_height)) {
         pack->resize = STK_RESIZE_EXACT;
         return NULL;
     }
@@ -65,29 +68,33 @@ static const char *parse_resize(void *args, const char *value) {
     return NULL;
 }
 
-static const char *parse_shuffle(void *args, const char *value) {
+static const char *parse_shuffle(void *args, const char *value)
+{
     stk_pack_options *pack = &((pack_args *)args)->pack;
     pack->shuffle = true;
     return cli_to_u64(value, &pack->shuffle_seed) ? NULL : "is not a whole number";
 }
 
-static const char *parse_tile(void *args, const char *value) {
+static const char *parse_tile(void *args, const char *value)
+{
     uint32_t *pixels = &((pack_args *)args)->pack.tile_pixels;
-    return cli_to_u32(value, pixels) && (*pixels == 16 || *pixels == 32 || *pixels == 64) ? NULL
-                                                                                       : "is none of 16 32 64";
+    return cli_to_u32(value, pixels) && (*pixels == 16 || *pixels == 32 || *pixels == 64)
+               ? NULL
+               : "is none of 16 32 64";
 }
 
 /* One word of keep=kind,... to its bit; 0 when there is no such kind. */
-static uint32_t damage_bit(const char *word, size_t length) {
+static uint32_t damage_bit(const char *word, size_t length)
+{
     for (uint32_t bit = STK_DAMAGE_EXTRANEOUS; bit <= STK_DAMAGE_OTHER; bit <<= 1) {
         const char *name = stk_damage_name((stk_damage)bit);
-        if (strlen(name) == length && strncmp(name, word, length) == 0)
-            return bit;
+        if (strlen(name) == length && strncmp(name, word, length) == 0) return bit;
     }
     return 0;
 }
 
-static const char *parse_on_damaged(void *args, const char *value) {
+static const char *parse_on_damaged(void *args, const char *value)
+{
     stk_pack_options *pack = &((pack_args *)args)->pack;
     pack->keep_damage = 0;
     pack->on_damaged = STK_DAMAGED_KEEP;
@@ -97,98 +104,191 @@ static const char *parse_on_damaged(void *args, const char *value) {
         pack->on_damaged = STK_DAMAGED_FAIL;
     else if (strncmp(value, "keep=", 5) != 0 && strcmp(value, "keep") != 0)
         return "is not skip, fail, keep or keep=KIND,...";
-    if (strncmp(value, "keep=", 5) != 0)
-        return NULL;
+    if (strncmp(value, "keep=", 5) != 0) return NULL;
     for (const char *word = value + 5;; word++) {
         size_t length = strcspn(word, ",");
         uint32_t bit = damage_bit(word, length);
         if (bit == 0)
-            return "names an unknown kind; the kinds are extraneous truncated entropy checksum header overflow other";
+            return "names an unknown kind; the kinds are extraneous truncated entropy checksum header "
+                   "overflow other";
         pack->keep_damage |= bit;
         word += length;
-        if (*word == '\0')
-            return NULL;
+        if (*word == '\0') return NULL;
     }
 }
 
-static const char *parse_on_bad(void *args, const char *value) {
+static const char *parse_on_bad(void *args, const char *value)
+{
     stk_pack_options *pack = &((pack_args *)args)->pack;
     pack->on_bad = STK_BAD_SKIP;
-    if (strcmp(value, "skip") == 0)
-        return NULL;
+    if (strcmp(value, "skip") == 0) return NULL;
     pack->on_bad = STK_BAD_FAIL;
-    if (strcmp(value, "fail") == 0)
-        return NULL;
+    if (strcmp(value, "fail") == 0) return NULL;
     pack->on_bad = STK_BAD_QUARANTINE;
     pack->quarantine = value + strlen("quarantine=");
-    if (strncmp(value, "quarantine=", 11) == 0 && value[11] != '\0')
-        return NULL;
+    if (strncmp(value, "quarantine=", 11) == 0 && value[11] != '\0') return NULL;
     return "is not skip, fail or quarantine=DIR";
 }
 
 #define AT(member) .offset = offsetof(pack_args, member)
 static const cli_option options[] = {
     OPTION_HEADING("What to pack"),
-    {.kind = CLI_STRING, .name = "manifest", .argument = "FILE", AT(pack.manifest),
-     .help = "Pack the files that a .csv or .jsonl file lists, in its order. SRC may be left out. All columns "
-             "besides path and label are kept."},
-    {.kind = CLI_STRING, .name = "path-column", .argument = "NAME", AT(pack.path_column),
-     .help = "The manifest's column with the paths. By default path, file, filename, image, img and the like are "
-             "looked for."},
-    {.kind = CLI_STRING, .name = "label-column", .argument = "NAME", AT(pack.label_column),
-     .help = "The manifest's column with the labels (text or numbers). By default label, class, target and the "
-             "like are looked for; an empty name means none."},
-    {.kind = CLI_STRING, .name = "root", .argument = "DIR", AT(pack.root),
-     .help = "The folder that the manifest's paths are relative to. By default SRC, else the manifest's folder."},
-    {.kind = CLI_STRINGS, .name = "column", .argument = "NAME:TYPE", AT(columns),
-     .help = "The type of a manifest's column: bool, int8 to int64, uint8 to uint64, float32, float64, string. By "
-             "default a column is typed only if every value survives it, so '001' stays text. May be repeated."},
+    {.kind = CLI_STRING,
+     .name = "manifest",
+     .argument = "FILE",
+     AT(pack.manifest),
+     .help =
+         "Pack the files that a .csv or .jsonl file lists, in its order. SRC may be left out. All columns "
+         "besides path and label are kept."},
+    {.kind = CLI_STRING,
+     .name = "path-column",
+     .argument = "NAME",
+     AT(pack.path_column),
+     .help =
+         "The manifest's column with the paths. By default path, file, filename, image, img and the like are "
+         "looked for."},
+    {.kind = CLI_STRING,
+     .name = "label-column",
+     .argument = "NAME",
+     AT(pack.label_column),
+     .help =
+         "The manifest's column with the labels (text or numbers). By default label, class, target and the "
+         "like are looked for; an empty name means none."},
+    {.kind = CLI_STRING,
+     .name = "root",
+     .argument = "DIR",
+     AT(pack.root),
+     .help =
+         "The folder that the manifest's paths are relative to. By default SRC, else the manifest's folder."},
+    {.kind = CLI_STRINGS,
+     .name = "column",
+     .argument = "NAME:TYPE",
+     AT(columns),
+     .help =
+         "The type of a manifest's column: bool, int8 to int64, uint8 to uint64, float32, float64, string. "
+         "By "
+         "default a column is typed only if every value survives it, so '001' stays text. May be repeated."},
     OPTION_HEADING("What to store"),
-    {.kind = CLI_CHOICE, .name = "encode", .argument = "HOW", AT(pack.encode), .choices = encode_words,
-     .help = "auto (default) never changes pixels: JPEGs become tiles, which load faster; images up to 4096 pixels "
-             "become raw; the rest stays as it is. keep stores each file's own bytes, tiles insists on tiles for "
-             "every JPEG, raw stores decoded pixels."},
-    {.kind = CLI_CUSTOM, .name = "tile", .argument = "PX", .parse = parse_tile,
+    {.kind = CLI_CHOICE,
+     .name = "encode",
+     .argument = "HOW",
+     AT(pack.encode),
+     .choices = encode_words,
+     .help =
+         "auto (default) never changes pixels: JPEGs become tiles, which load faster; images up to 4096 "
+         "pixels "
+         "become raw; the rest stays as it is. keep stores each file's own bytes, tiles insists on tiles for "
+         "every JPEG, raw stores decoded pixels."},
+    {.kind = CLI_CUSTOM,
+     .name = "tile",
+     .argument = "PX",
+     .parse = parse_tile,
      .help = "Width of a tile: 16, 32 (default) or 64 pixels."},
-    {.kind = CLI_CUSTOM, .name = "resize", .argument = "HOW", .parse = parse_resize,
-     .help = "short=N, long=N (that side becomes N pixels) or exact=WxH (squashes). Images are encoded anew, so "
-             "their pixels change. By default nothing is resized."},
-    {.kind = CLI_CHOICE, .name = "resample", .argument = "FILTER", AT(pack.resample), .choices = filter_words,
+    {.kind = CLI_CUSTOM,
+     .name = "resize",
+     .argument = "HOW",
+     .parse = parse_resize,
+     .help =
+         "short=N, long=N (that side becomes N pixels) or exact=WxH (squashes). Images are encoded anew, so "
+         "their pixels change. By default nothing is resized."},
+    {.kind = CLI_CHOICE,
+     .name = "resample",
+     .argument = "FILTER",
+     AT(pack.resample),
+     .choices = filter_words,
      .help = "The filter of --resize: bilinear, bicubic (default), box, hamming or lanczos."},
-    {.kind = CLI_U32, .name = "quality", .argument = "N", AT(pack.quality), .min = 1, .max = 100,
+    {.kind = CLI_U32,
+     .name = "quality",
+     .argument = "N",
+     AT(pack.quality),
+     .min = 1,
+     .max = 100,
      .help = "JPEG quality of images that --resize encodes anew. Default 90, with 4:2:0 chroma."},
-    {.kind = CLI_FLAG, .name = "chroma-444", AT(pack.chroma_444),
+    {.kind = CLI_FLAG,
+     .name = "chroma-444",
+     AT(pack.chroma_444),
      .help = "Encode resized images with full chroma (4:4:4)."},
-    {.kind = CLI_CHOICE, .name = "exif", .argument = "HOW", AT(pack.exif), .choices = exif_words,
-     .help = "apply (default) turns images as their EXIF orientation says, as a viewer does; ignore leaves them as "
+    {.kind = CLI_CHOICE,
+     .name = "exif",
+     .argument = "HOW",
+     AT(pack.exif),
+     .choices = exif_words,
+     .help = "apply (default) turns images as their EXIF orientation says, as a viewer does; ignore leaves "
+             "them as "
              "stored, as torchvision's ImageFolder does."},
-    {.kind = CLI_CHOICE, .name = "mode", .argument = "MODE", AT(pack.mode), .choices = mode_words,
+    {.kind = CLI_CHOICE,
+     .name = "mode",
+     .argument = "MODE",
+     AT(pack.mode),
+     .choices = mode_words,
      .help = "RGB (default) or L, grey."},
-    {.kind = CLI_CUSTOM, .name = "shuffle", .argument = "SEED", .parse = parse_shuffle,
+    {.kind = CLI_CUSTOM,
+     .name = "shuffle",
+     .argument = "SEED",
+     .parse = parse_shuffle,
      .help = "Store the records in random order. By default as torchvision's ImageFolder lists them."},
     OPTION_HEADING("Bad files"),
-    {.kind = CLI_CHOICE, .name = "check", .argument = "HOW", AT(pack.check), .choices = check_words,
+    {.kind = CLI_CHOICE,
+     .name = "check",
+     .argument = "HOW",
+     AT(pack.check),
+     .choices = check_words,
      .help = "decode (default) decodes each image once to find damage; header reads only its header."},
-    {.kind = CLI_CUSTOM, .name = "on-damaged", .argument = "HOW", .parse = parse_on_damaged,
+    {.kind = CLI_CUSTOM,
+     .name = "on-damaged",
+     .argument = "HOW",
+     .parse = parse_on_damaged,
      .help = "Images that decode, but not cleanly: skip (default), fail, keep, or keep=KIND,... with kinds "
              "extraneous truncated entropy checksum header overflow other."},
-    {.kind = CLI_CUSTOM, .name = "on-bad", .argument = "HOW", .parse = parse_on_bad,
-     .help = "Files that cannot be decoded: skip (default), fail, or quarantine=DIR, which copies them there."},
-    {.kind = CLI_U64, .name = "max-pixels", .argument = "N", AT(pack.max_pixels), .min = 1, .max = 1e12,
+    {.kind = CLI_CUSTOM,
+     .name = "on-bad",
+     .argument = "HOW",
+     .parse = parse_on_bad,
+     .help =
+         "Files that cannot be decoded: skip (default), fail, or quarantine=DIR, which copies them there."},
+    {.kind = CLI_U64,
+     .name = "max-pixels",
+     .argument = "N",
+     AT(pack.max_pixels),
+     .min = 1,
+     .max = 1e12,
      .help = "Refuse larger images. Default 178956970, as Pillow."},
-    {.kind = CLI_BYTES, .name = "max-file", .argument = "SIZE", AT(pack.max_file_bytes), .min = 1, .max = 4294967295.0,
+    {.kind = CLI_BYTES,
+     .name = "max-file",
+     .argument = "SIZE",
+     AT(pack.max_file_bytes),
+     .min = 1,
+     .max = 4294967295.0,
      .help = "Refuse larger files. Default just below 4GiB."},
     OPTION_HEADING("Output and run"),
-    {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(pack.force),
+    {.letter = 'f',
+     .kind = CLI_FLAG,
+     .name = "force",
+     AT(pack.force),
      .help = "Replace DST if it exists. The old one stays until the new one is whole."},
-    {.kind = CLI_BYTES, .name = "shard-size", .argument = "SIZE", AT(pack.shard_bytes), .min = 1048576, .max = 1e15,
+    {.kind = CLI_BYTES,
+     .name = "shard-size",
+     .argument = "SIZE",
+     AT(pack.shard_bytes),
+     .min = 1048576,
+     .max = 1e15,
      .help = "Size of the files when DST is a folder (ends with '/'). Default 4GiB."},
-    {.letter = 'j', .kind = CLI_U32, .name = "threads", .argument = "N", AT(pack.n_threads), .min = 1, .max = 1024,
-     .help = "Threads. By default as many as this process may really use (affinity, cgroup quota). The output does "
+    {.letter = 'j',
+     .kind = CLI_U32,
+     .name = "threads",
+     .argument = "N",
+     AT(pack.n_threads),
+     .min = 1,
+     .max = 1024,
+     .help = "Threads. By default as many as this process may really use (affinity, cgroup quota). The "
+             "output does "
              "not depend on it."},
     OPTION_PROGRESS(pack_args, progress),
     OPTION_JSON(pack_args, json, "Print the report as one JSON object on stdout."),
-    {.letter = 'q', .kind = CLI_FLAG, .name = "quiet", AT(quiet),
+    {.letter = 'q',
+     .kind = CLI_FLAG,
+     .name = "quiet",
+     AT(quiet),
      .help = "Do not name left-out files on stderr and print no summary; the report file has them."},
     OPTION_END};
 
@@ -199,27 +299,33 @@ const cli_command command_pack = {
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the images under SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST is a "
+        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST "
+        "is a "
         "file x.stk, or a folder of shards when it ends with '/'.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
-        "Files are recognised by content, not by name; those that are no images are ignored. Files that are left "
+        "Files are recognised by content, not by name; those that are no images are ignored. Files that are "
+        "left "
         "out, and why, are named on stderr and in DST.report.jsonl.",
     .options = options,
-    .exit_status = "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images were left "
-                   "out\n64 wrong command line",
-    .examples = "stoker pack photos/train train.stk\nstoker pack --manifest labels.csv --root photos train.stk\n"
-                "stoker pack --resize short=256 photos/train small.stk",
+    .exit_status =
+        "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images were left "
+        "out\n64 wrong command line",
+    .examples =
+        "stoker pack photos/train train.stk\nstoker pack --manifest labels.csv --root photos train.stk\n"
+        "stoker pack --resize short=256 photos/train small.stk",
     .min_operands = 1,
     .max_operands = 2,
     .run = run};
 
 static volatile sig_atomic_t interrupted;
-static void on_signal(int number) {
+static void on_signal(int number)
+{
     (void)number;
     interrupted = 1;
 }
 
-static bool on_progress(void *user, const stk_pack_progress *p) {
+static bool on_progress(void *user, const stk_pack_progress *p)
+{
     pack_run *r = user;
     progress_state state = {.phase = p->phase,
                             .done = p->files_done,
@@ -232,13 +338,13 @@ static bool on_progress(void *user, const stk_pack_progress *p) {
     return interrupted == 0;
 }
 
-static void count_kind(pack_run *r, const stk_pack_issue *issue) {
+static void count_kind(pack_run *r, const stk_pack_issue *issue)
+{
     kind_count *k = r->kinds, *end = r->kinds + r->n_kinds;
     while (k < end && (strcmp(k->kind, issue->kind) != 0 || strcmp(k->action, issue->action) != 0))
         k++;
     if (k == end) {
-        if (r->n_kinds == MAX_KINDS)
-            return;
+        if (r->n_kinds == MAX_KINDS) return;
         r->n_kinds++;
         snprintf(k->kind, sizeof k->kind, "%s", issue->kind);
         snprintf(k->action, sizeof k->action, "%s", issue->action);
@@ -248,23 +354,25 @@ static void count_kind(pack_run *r, const stk_pack_issue *issue) {
 }
 
 /* File names are bytes of anybody's choosing: control characters must not reach a terminal. */
-static void print_name(const char *name) {
+static void print_name(const char *name)
+{
     for (; *name != '\0'; name++)
         fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stderr);
 }
 
-static void on_issue(void *user, const stk_pack_issue *issue) {
+static void on_issue(void *user, const stk_pack_issue *issue)
+{
     pack_run *r = user;
     count_kind(r, issue);
-    if (r->args->quiet || r->n_issues++ >= NAMED_ISSUES)
-        return;
+    if (r->args->quiet || r->n_issues++ >= NAMED_ISSUES) return;
     progress_clear(&r->line);
     fputs("stoker pack: ", stderr);
     print_name(issue->path);
     fprintf(stderr, ": %s (%s): %s\n", issue->action, issue->kind, issue->reason);
 }
 
-static void print_json(const stk_pack_report *report) {
+static void print_json(const stk_pack_report *report)
+{
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
     json_u64(&json, "records", report->records);
@@ -285,7 +393,8 @@ static void print_json(const stk_pack_report *report) {
     fputc('\n', stdout);
 }
 
-static void print_summary(const char *dst, const stk_pack_report *report) {
+static void print_summary(const char *dst, const stk_pack_report *report)
+{
     char size[CLI_BYTES_TEXT], source[CLI_BYTES_TEXT];
     double s = report->seconds > 0 ? report->seconds : 1e-9;
     printf("%s: %" PRIu64 " records, %s (source files: %s) in %.2f s, %.0f files/s, %.1f MB/s\n", dst,
@@ -294,7 +403,8 @@ static void print_summary(const char *dst, const stk_pack_report *report) {
 }
 
 /* What a person should know although nothing failed, on stderr. */
-static void print_notes(const pack_run *r, const char *dst, const stk_pack_report *report) {
+static void print_notes(const pack_run *r, const char *dst, const stk_pack_report *report)
+{
     for (size_t i = 0; i < r->n_kinds; i++)
         cli_note(&command_pack, "%" PRIu64 " %s: %s", r->kinds[i].n, r->kinds[i].action, r->kinds[i].kind);
     if (r->n_issues > NAMED_ISSUES)
@@ -302,8 +412,7 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
     size_t length = strlen(dst);
     while (length > 1 && dst[length - 1] == '/')
         length--;
-    if (r->n_kinds > 0)
-        cli_note(&command_pack, "each one stands in %.*s.report.jsonl", (int)length, dst);
+    if (r->n_kinds > 0) cli_note(&command_pack, "each one stands in %.*s.report.jsonl", (int)length, dst);
     if (report->reencoded > 0)
         cli_note(&command_pack,
                  "--resize encoded %" PRIu64 " images anew (JPEG quality %" PRIu32
@@ -311,11 +420,13 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
                  report->reencoded, r->args->pack.quality, r->args->pack.chroma_444 ? "4:4:4" : "4:2:0");
     if (report->verbatim > 0)
         cli_note(&command_pack,
-                 "%" PRIu64 " JPEGs cannot become tiles without loss and were stored as they are; they load slower",
+                 "%" PRIu64
+                 " JPEGs cannot become tiles without loss and were stored as they are; they load slower",
                  report->verbatim);
 }
 
-static void catch_signals(void) {
+static void catch_signals(void)
+{
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
@@ -323,9 +434,9 @@ static void catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static int finish(pack_run *r, const char *dst, const stk_pack_report *report) {
-    if (!r->args->quiet)
-        print_notes(r, dst, report);
+static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
+{
+    if (!r->args->quiet) print_notes(r, dst, report);
     if (r->args->json)
         print_json(report);
     else if (!r->args->quiet)
@@ -333,7 +444,8 @@ static int finish(pack_run *r, const char *dst, const stk_pack_report *report) {
     return report->skipped > 0 ? CLI_SKIPPED : CLI_OK;
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     pack_args args = {.progress = -1};
     pack_run r = {.args = &args};
     cli_operands operands;
@@ -341,8 +453,7 @@ static int run(int argc, char **argv) {
     stk_pack_report report;
     stk_pack_options_init(&args.pack);
     int code = cli_parse(&command_pack, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     if (operands.n == 1 && args.pack.manifest == NULL)
         return cli_misuse(&command_pack, "too few operands: stoker pack %s", command_pack.synopsis);
     const char *src = operands.n == 2 ? operands.items[0] : NULL;
@@ -358,7 +469,6 @@ static int run(int argc, char **argv) {
     progress_clear(&r.line);
     if (status == STK_ERR_CANCELLED)
         return cli_error(&command_pack, "interrupted; %s is as it was before", dst);
-    if (status != STK_OK)
-        return cli_fail(&command_pack, status, &error);
+    if (status != STK_OK) return cli_fail(&command_pack, status, &error);
     return finish(&r, dst, &report);
 }

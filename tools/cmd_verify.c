@@ -24,7 +24,13 @@ typedef struct verify_run {
 #define AT(member) .offset = offsetof(verify_args, member)
 static const cli_option options[] = {
     {.kind = CLI_FLAG, .name = "deep", AT(verify.deep), .help = "Decode each image too."},
-    {.letter = 'j', .kind = CLI_U32, .name = "threads", .argument = "N", AT(verify.n_threads), .min = 1, .max = 1024,
+    {.letter = 'j',
+     .kind = CLI_U32,
+     .name = "threads",
+     .argument = "N",
+     AT(verify.n_threads),
+     .min = 1,
+     .max = 1024,
      .help = "Threads. By default as many as this process may really use."},
     OPTION_PROGRESS(verify_args, progress),
     OPTION_JSON(verify_args, json, "Print the report as one JSON object on stdout."),
@@ -35,8 +41,9 @@ const cli_command command_verify = {
     .name = "verify",
     .summary = "check that a data set is whole",
     .synopsis = "[OPTION]... DST",
-    .description = "Checks header, index, the checksum of every record, and the data set's id. Each finding is named "
-                   "on stderr with its record, source path, file and offset.",
+    .description =
+        "Checks header, index, the checksum of every record, and the data set's id. Each finding is named "
+        "on stderr with its record, source path, file and offset.",
     .options = options,
     .exit_status = "0 all is well\n1 damage was found, or an error\n64 wrong command line",
     .examples = "stoker verify --deep train.stk",
@@ -44,7 +51,8 @@ const cli_command command_verify = {
     .max_operands = 1,
     .run = run};
 
-static void on_issue(void *user, const stk_verify_issue *issue) {
+static void on_issue(void *user, const stk_verify_issue *issue)
+{
     verify_run *r = user;
     r->bad++;
     progress_clear(&r->line);
@@ -56,15 +64,21 @@ static void on_issue(void *user, const stk_verify_issue *issue) {
                  issue->path[0] != '\0' ? ")" : "", issue->reason);
 }
 
-static bool on_progress(void *user, uint64_t done, uint64_t total, uint64_t bytes_done) {
+static bool on_progress(void *user, uint64_t done, uint64_t total, uint64_t bytes_done)
+{
     verify_run *r = user;
-    progress_state state = {.phase = "verify", .done = done, .total = total, .bytes_done = bytes_done,
-                            .bad = r->bad, .unit = "records"};
+    progress_state state = {.phase = "verify",
+                            .done = done,
+                            .total = total,
+                            .bytes_done = bytes_done,
+                            .bad = r->bad,
+                            .unit = "records"};
     progress_update(&r->line, &state);
     return true;
 }
 
-static void print_json(const stk_verify_report *report, bool ok) {
+static void print_json(const stk_verify_report *report, bool ok)
+{
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
     json_bool(&json, "ok", ok);
@@ -76,13 +90,15 @@ static void print_json(const stk_verify_report *report, bool ok) {
     fputc('\n', stdout);
 }
 
-static void print_text(const char *path, const stk_verify_report *report, bool deep) {
+static void print_text(const char *path, const stk_verify_report *report, bool deep)
+{
     double s = report->seconds > 0 ? report->seconds : 1e-9;
     printf("%s: %" PRIu64 " records %s, %" PRIu64 " bad, %.1f MB/s\n", path, report->records,
            deep ? "checked and decoded" : "checked", report->bad, (double)report->bytes / s / 1e6);
 }
 
-static int run(int argc, char **argv) {
+static int run(int argc, char **argv)
+{
     verify_args args = {.progress = -1};
     verify_run r = {.bad = 0};
     cli_operands operands;
@@ -90,8 +106,7 @@ static int run(int argc, char **argv) {
     stk_verify_report report = {0};
     stk_verify_options_init(&args.verify);
     int code = cli_parse(&command_verify, argc, argv, &args, &operands);
-    if (code != CLI_GO)
-        return code;
+    if (code != CLI_GO) return code;
     args.verify.issue = on_issue;
     args.verify.progress = on_progress;
     args.verify.user = &r;

@@ -14,14 +14,22 @@ extern const cli_command command_verify;
 extern const cli_command command_bench;
 
 /* Options that several commands share, for their tables. T is the argument struct's type. */
-#define OPTION_JSON(T, member, what) \
-    { .kind = CLI_FLAG, .name = "json", .offset = offsetof(T, member), .help = what }
-#define OPTION_PROGRESS(T, member)                                                          \
-    { .kind = CLI_SWITCH, .name = "progress", .offset = offsetof(T, member),                \
-      .help = "Show a progress line on stderr. By default only when stderr is a terminal." }
-#define OPTION_HEADING(text) \
-    { .kind = CLI_HEADING, .help = text }
-#define OPTION_END \
-    { .kind = CLI_HEADING }
+#define OPTION_JSON(T, member, what)                                                                         \
+    {                                                                                                        \
+        .kind = CLI_FLAG, .name = "json", .offset = offsetof(T, member), .help = what                        \
+    }
+#define OPTION_PROGRESS(T, member)                                                                           \
+    {                                                                                                        \
+        .kind = CLI_SWITCH, .name = "progress", .offset = offsetof(T, member),                               \
+        .help = "Show a progress line on stderr. By default only when stderr is a terminal."                 \
+    }
+#define OPTION_HEADING(text)                                                                                 \
+    {                                                                                                        \
+        .kind = CLI_HEADING, .help = text                                                                    \
+    }
+#define OPTION_END                                                                                           \
+    {                                                                                                        \
+        .kind = CLI_HEADING                                                                                  \
+    }
 
 #endif

@@ -17,7 +17,8 @@ static const char description[] =
     "stoker packs folders of small image files into a few big files, once, and feeds training batches out of "
     "them. The pixels of a batch are those that Pillow and torchvision give for the same crop.";
 
-static void print_help(FILE *out) {
+static void print_help(FILE *out)
+{
     fputs("Usage: stoker COMMAND [OPTION]... [OPERAND]...\n\n", out);
     cli_wrap(description, 0, 0, out);
     fputs("\nCommands:\n", out);
@@ -30,29 +31,29 @@ static void print_help(FILE *out) {
           out);
 }
 
-static const cli_command *find(const char *name) {
+static const cli_command *find(const char *name)
+{
     for (const cli_command *const *command = commands; *command != NULL; command++)
-        if (strcmp((*command)->name, name) == 0)
-            return *command;
+        if (strcmp((*command)->name, name) == 0) return *command;
     return NULL;
 }
 
 /* --man [COMMAND]: the man pages' source. Not in --help: it serves the build, not the user. */
-static int print_man(int argc, char **argv) {
+static int print_man(int argc, char **argv)
+{
     if (argc < 3) {
         cli_man_print_main(description, commands, stdout);
         return CLI_OK;
     }
     const cli_command *command = find(argv[2]);
-    if (command == NULL)
-        return cli_misuse(NULL, "no command '%s'", argv[2]);
+    if (command == NULL) return cli_misuse(NULL, "no command '%s'", argv[2]);
     cli_man_print(command, commands, stdout);
     return CLI_OK;
 }
 
-static int run(int argc, char **argv) {
-    if (argc < 2)
-        return cli_misuse(NULL, "no command given");
+static int run(int argc, char **argv)
+{
+    if (argc < 2) return cli_misuse(NULL, "no command given");
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         const cli_command *topic = argc > 2 ? find(argv[2]) : NULL;
@@ -66,15 +67,14 @@ static int run(int argc, char **argv) {
         printf("stoker %s\n", stk_version());
         return CLI_OK;
     }
-    if (strcmp(first, "--man") == 0)
-        return print_man(argc, argv);
+    if (strcmp(first, "--man") == 0) return print_man(argc, argv);
     const cli_command *command = find(first);
-    if (command == NULL)
-        return cli_misuse(NULL, "no command '%s'", first);
+    if (command == NULL) return cli_misuse(NULL, "no command '%s'", first);
     return command->run(argc - 1, argv + 1);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     int code = run(argc, argv);
     /* Output that could not be written (a full disk behind a redirection) is an error like any other. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
