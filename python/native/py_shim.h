@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the Python layer needs in C beside the public API: loops over many records that would be slow in
+ * Python, batches whose memory outlives the loader, and log lines without calling Python from C threads. */
+#ifndef STK_PY_SHIM_H
+#define STK_PY_SHIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stoker/dataset.h>
+#include <stoker/loader.h>
+#include <stoker/status.h>
+
+/* Labels of n records; ids may be NULL (records 0 .. n-1). */
+stk_status stk_py_labels(const stk_dataset *dataset, const uint64_t *ids, uint64_t n, int64_t *labels,
+                         stk_error *error);
+
+/* (height, width) of n records: sizes holds 2 * n numbers. */
+stk_status stk_py_sizes(const stk_dataset *dataset, const uint64_t *ids, uint64_t n, uint32_t *sizes,
+                        stk_error *error);
+
+/* A column with a fixed number of elements a row: n * row_bytes bytes into values; nulls[i] is 1 where the
+ * value is null (the row's bytes are then 0). */
+stk_status stk_py_fixed_column(const stk_dataset *dataset, uint32_t column, const uint64_t *ids, uint64_t n,
+                               size_t row_bytes, void *values, uint8_t *nulls, stk_error *error);
+
+/* A column of strings, bytes or variable arrays: the rows' bytes one after the other in *values, row i at
+ * offsets[i] .. offsets[i + 1] (n + 1 offsets). */
+stk_status stk_py_variable_column(const stk_dataset *dataset, uint32_t column, const uint64_t *ids, uint64_t n,
+                                  uint64_t *offsets, uint8_t *nulls, stk_buffer *values, stk_error *error);
+
+/* Closing from a finaliser. A forked child does nothing: its copy of the loader has no threads and may hold
+ * locked mutexes for ever. pid: of the process that opened the handle. */
+void stk_py_close_dataset(stk_dataset *dataset);
+void stk_py_close_loader(stk_loader *loader, int64_t pid);
+
+/* A batch that goes back to its loader, with the same rule, when Python frees the arrays over it. */
+typedef struct stk_py_slot stk_py_slot;
+
+/* Takes over the batch. NULL: out of memory, batch not taken. */
+stk_py_slot *stk_py_slot_new(stk_batch *batch, int64_t pid);
+/* Gives the batch back. From any thread; NULL is fine. */
+void stk_py_slot_free(stk_py_slot *slot);
+
+/* Log lines kept until Python asks for them, the last 64. Worker threads never wait for the GIL. */
+typedef struct stk_py_log stk_py_log;
+stk_py_log *stk_py_log_new(void);
+void stk_py_log_free(stk_py_log *log);
+/* Makes options send their lines to log. */
+void stk_py_log_attach(stk_py_log *log, stk_loader_options *options);
+/* Takes the oldest line into text (capacity bytes with the zero); false when there is none. */
+bool stk_py_log_take(stk_py_log *log, char *text, size_t capacity);
+/* Cheap test for stk_py_log_take. */
+bool stk_py_log_waiting(const stk_py_log *log);
+
+#endif

@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A packed data set, opened for reading."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union, overload
+
+import numpy as np
+
+from stoker import _columns
+from stoker._columns import Column
+from stoker._enums import COLORS, FILTERS, IOS, PIXELS, VERIFIES, constant
+from stoker._errors import ArgumentError, NotFoundError, StateError, UnsupportedError, call
+from stoker._memory import buffer_bytes, new_buffer, view
+from stoker._native import ffi, lib
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from stoker._enums import Color, Filter, Pixels
+
+    if sys.version_info >= (3, 11):
+        from typing import Self
+    else:
+        from typing_extensions import Self
+
+PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+class Sample(NamedTuple):
+    """One record: ``image`` is HWC uint8, ``label`` None where there is none, ``columns`` by name."""
+
+    image: NDArray[np.uint8]
+    label: Optional[int]
+    columns: dict[str, Any]
+
+
+class RecordInfo(NamedTuple):
+    """What is known of a record without touching its payload.
+
+    ``width`` and ``height`` are in pixels after turning by ``orientation`` (EXIF 1 ... 8); ``n_bytes`` and
+    ``offset`` tell where the payload lies in file number ``shard`` (offset None: nowhere in one piece);
+    ``xxh3`` is the payload's XXH3-64.
+    """
+
+    label: Optional[int]
+    width: int
+    height: int
+    channels: int
+    orientation: int
+    encoding: str
+    n_bytes: int
+    offset: Optional[int]
+    xxh3: int
+    shard: int
+
+
+class Dataset:
+    """A packed data set: a ``.stk`` file, a folder of shards, or an HDF5 file. Made by :func:`stoker.open`.
+
+    Immutable, and safe to use from any number of threads. Pickling stores the path and opens again. What
+    :meth:`select`, :meth:`filter` and slices give is a Dataset too: the same open file, fewer records.
+    """
+
+    def __init__(
+        self, path: PathLike, options: Mapping[str, Any], handle: Any, ids: Optional[NDArray[np.uint64]]
+    ) -> None:
+        self._path = os.fsdecode(path)
+        self._options = dict(options)
+        self._handle: Any = handle
+        self._ids = ids
+        self._labels: Optional[NDArray[np.int64]] = None
+        self._column_table: Optional[dict[str, Column]] = None
+        self._class_names: Optional[list[str]] = None
+        self._n = int(lib.stk_dataset_len(handle)) if ids is None else len(ids)
+
+    # What it is
+
+    def __len__(self) -> int:
+        """Number of records."""
+        return self._n
+
+    @property
+    def filename(self) -> str:
+        """The path given to :func:`stoker.open`."""
+        return self._path
+
+    @property
+    def id(self) -> str:
+        """Content identity of the whole data set: 32 hexadecimal digits."""
+        return str(ffi.string(lib.stk_dataset_id(self._c())).decode())
+
+    @property
+    def ids(self) -> NDArray[np.uint64]:
+        """The sample id of each record: its position in the whole data set, before any selection."""
+        return np.arange(self._n, dtype=np.uint64) if self._ids is None else self._ids
+
+    @property
+    def classes(self) -> list[str]:
+        """Class names in label order; empty when labels are plain numbers or absent."""
+        if self._class_names is None:
+            c = self._c()
+            self._class_names = [
+                ffi.string(lib.stk_dataset_class_name(c, i)).decode("utf-8", "surrogateescape")
+                for i in range(lib.stk_dataset_classes(c))
+            ]
+        return list(self._class_names)
+
+    @property
+    def labels(self) -> Optional[NDArray[np.int64]]:
+        """Each record's label, shape (len,), -1 where there is none; None for a data set without labels."""
+        if not self.has_labels:
+            return None
+        if self._labels is None:
+            labels = np.empty(self._n, np.int64)
+            call(lib.stk_py_labels, self._c(), self._id_pointer(), self._n, ffi.from_buffer("int64_t[]", labels))
+            labels.flags.writeable = False
+            self._labels = labels
+        return self._labels
+
+    @property
+    def has_labels(self) -> bool:
+        """True when records carry labels."""
+        return bool(lib.stk_dataset_has_labels(self._c()))
+
+    @property
+    def sizes(self) -> NDArray[np.uint32]:
+        """(height, width) of each image in pixels, shape (len, 2)."""
+        sizes = np.empty((self._n, 2), np.uint32)
+        flat = ffi.from_buffer("uint32_t[]", sizes.reshape(-1))
+        call(lib.stk_py_sizes, self._c(), self._id_pointer(), self._n, flat)
+        return sizes
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Descriptions of the columns by name; ``list(ds.columns)`` are the names. Values: :meth:`column`."""
+        if self._column_table is None:
+            self._column_table = _columns.describe(self._c())
+        return dict(self._column_table)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the data set was made: "version", "encoding", "transform", "exif", "check" ..."""
+        text = ffi.string(lib.stk_dataset_metadata(self._c())).decode("utf-8", "surrogateescape")
+        metadata = json.loads(text)
+        assert isinstance(metadata, dict)
+        return metadata
+
+    @property
+    def container(self) -> str:
+        """ "stk", "stk-folder", "hdf5" ..."""
+        return str(ffi.string(lib.stk_dataset_container(self._c())).decode())
+
+    @property
+    def road(self) -> str:
+        """The road that payload bytes take, in words: "mmap", "pread" ..."""
+        return str(ffi.string(lib.stk_dataset_road(self._c())).decode())
+
+    @property
+    def nbytes(self) -> int:
+        """Total size of the data set's files in bytes."""
+        return int(lib.stk_dataset_bytes(self._c()))
+
+    def __repr__(self) -> str:
+        part = "" if self._ids is None else " (selection)"
+        return f"<stoker.Dataset {self._path!r}: {self._n:,} records{part}>"
+
+    # Records
+
+    @overload
+    def __getitem__(self, i: int) -> Sample: ...
+    @overload
+    def __getitem__(self, i: slice) -> Dataset: ...
+    def __getitem__(self, i: Union[int, slice]) -> Union[Sample, Dataset]:
+        """Record i as (image, label, columns), from the end for negative i; a slice gives a Dataset.
+
+        Raises IndexError past the end; DamagedError, ImageError or ChecksumError for a bad record.
+        """
+        if isinstance(i, slice):
+            return self.select(np.arange(self._n, dtype=np.int64)[i])
+        info = self.info(i)
+        columns = {name: self._value(column, i) for name, column in self.columns.items()}
+        return Sample(self.image(i), info.label, columns)
+
+    def __iter__(self) -> Iterator[Sample]:
+        """The records in order, one after the other (to train, use :class:`stoker.Loader`)."""
+        return (self[i] for i in range(self._n))
+
+    def info(self, i: int) -> RecordInfo:
+        """What is known of record i without touching its payload. Raises IndexError."""
+        raw = ffi.new("stk_record_info *")
+        call(lib.stk_dataset_record, self._c(), self._id(i), raw)
+        return RecordInfo(
+            label=None if raw.label < 0 else raw.label,
+            width=raw.width,
+            height=raw.height,
+            channels=raw.channels,
+            orientation=raw.orientation,
+            encoding=ffi.string(lib.stk_encoding_name(raw.encoding)).decode(),
+            n_bytes=raw.n_bytes,
+            offset=None if raw.offset == 2**64 - 1 else raw.offset,
+            xxh3=raw.xxh3,
+            shard=raw.shard,
+        )
+
+    def image(
+        self,
+        i: int,
+        box: Optional[tuple[int, int, int, int]] = None,
+        size: Optional[tuple[int, int]] = None,
+        filter: Filter = "bilinear",
+        flip: bool = False,
+        *,
+        pixels: Pixels = "pillow13",
+        color: Color = "rgb",
+        ignore_damage: bool = False,
+    ) -> NDArray[np.uint8]:
+        """Record i decoded, turned, cut to box, resampled to size, flipped: the reference path.
+
+        box: (x, y, width, height) in pixels of the turned image, None for all of it; must lie inside.
+        size: (height, width) of the result, None for the box's own. filter: "bilinear", "bicubic", "box",
+        "hamming", "lanczos" or "nearest", as Pillow's. flip: left to right, after resampling. pixels: the
+        Pillow whose bytes these are: "pillow13", or "pillow12" for 12.3 and older. color: "rgb" or "bgr".
+        ignore_damage: deliver what the decoder gave although it complained.
+
+        Returns uint8 of shape (height, width, channels), channels 3 or 1.
+        Raises IndexError; ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
+        """
+        request = ffi.new("stk_image_request *")
+        lib.stk_image_request_init(request)
+        if box is not None:
+            request.box.x, request.box.y, request.box.width, request.box.height = _box(box)
+        if size is not None:
+            request.out_height, request.out_width = _size(size)
+        request.filter = constant(FILTERS, "filter", filter)
+        request.pixels = constant(PIXELS, "pixels", pixels)
+        request.color = constant(COLORS, "color", color)
+        request.flip_horizontal = bool(flip)
+        request.ignore_damage = bool(ignore_damage)
+        buffer = new_buffer()
+        shape = ffi.new("uint32_t[3]")
+        call(lib.stk_dataset_image, self._c(), self._id(i), request, buffer, shape, shape + 1, shape + 2)
+        width, height, channels = shape
+        return view(buffer, buffer.data, (height, width, channels), "|u1")
+
+    def jpeg(self, i: int) -> bytes:
+        """Record i as a JPEG file: the source's bytes, or, for tiles, a baseline JPEG of the same pixels.
+
+        Raises UnsupportedError for a record that was not made from a JPEG: see :meth:`file`.
+        """
+        data, extension = self.file(i)
+        if extension != "jpg":
+            raise UnsupportedError(
+                f"{self._path}: record {i} is no JPEG but .{extension}; ds.file({i}) gives it as it is"
+            )
+        return data
+
+    def file(self, i: int) -> tuple[bytes, str]:
+        """Record i as a file that other software opens, and its extension ("jpg", "png", "npy" ...)."""
+        buffer = new_buffer()
+        extension = ffi.new("const char **")
+        call(lib.stk_dataset_extract, self._c(), self._id(i), buffer, extension)
+        return buffer_bytes(buffer), ffi.string(extension[0]).decode()
+
+    def payload(self, i: int) -> bytes:
+        """The stored bytes of record i, checksum compared as ``verify=`` says."""
+        buffer = new_buffer()
+        call(lib.stk_dataset_payload, self._c(), self._id(i), buffer)
+        return buffer_bytes(buffer)
+
+    def path(self, i: int) -> str:
+        """The source's path relative to the packed folder, as ``os.listdir`` would spell it.
+
+        Raises NotFoundError when the data set was packed without paths.
+        """
+        path = self._value(self._column("path"), i)
+        if path is None:
+            raise NotFoundError(f"{self._path}: record {i} has no source path")
+        return str(path)
+
+    def column(self, name: str) -> Any:
+        """All values of a column.
+
+        Numbers: an array of shape (len,) or (len, n_items), masked where rows are null; strings, bytes and
+        arrays of variable length: a list, None where null. Raises NotFoundError.
+        """
+        return _columns.read(self._c(), self._column(name), self._ids, self._n)
+
+    # Selections
+
+    def select(self, which: ArrayLike) -> Self:
+        """The records at the given positions (repeats and any order allowed) or where a mask is true."""
+        chosen = np.asarray(which)
+        if chosen.dtype == bool:
+            if chosen.shape != (self._n,):
+                raise ArgumentError(f"select: a mask must have shape ({self._n},), not {chosen.shape}")
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            chosen = chosen.astype(np.int64)
+        if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
+            raise ArgumentError("select: give a one-dimensional array of positions or a mask of bool")
+        positions = chosen.astype(np.int64)
+        positions = np.where(positions < 0, positions + self._n, positions)
+        if positions.size and (positions.min() < 0 or positions.max() >= self._n):
+            raise ArgumentError(f"select: positions must lie within 0 ... {self._n - 1}")
+        ids = positions.astype(np.uint64) if self._ids is None else self._ids[positions]
+        ids.flags.writeable = False
+        return type(self)(self._path, self._options, self._c(), ids)
+
+    def filter(self, conditions: Optional[Mapping[str, Any]] = None, **more: Any) -> Self:
+        """The records whose columns meet all conditions.
+
+        A condition is a value (equal), a list, set or array (one of them) or a callable that takes the
+        column's values (an array) and returns a mask. "label" (numbers or class names), "width" and
+        "height" work where no column has that name:
+        ``ds.filter(label=["cat", "dog"], width=lambda w: w >= 256)``. Raises NotFoundError.
+        """
+        mask = np.ones(self._n, bool)
+        for name, condition in {**(conditions or {}), **more}.items():
+            mask &= _matches(name, self._filter_values(name), self._filter_condition(name, condition))
+        return self.select(mask)
+
+    def _filter_values(self, name: str) -> NDArray[Any]:
+        if name not in self.columns:
+            if name == "label" and self.labels is not None:
+                return self.labels
+            if name in ("width", "height"):
+                return self.sizes[:, 1 if name == "width" else 0]
+        values = self.column(name)
+        if isinstance(values, list):
+            array = np.empty(len(values), object)
+            array[:] = values
+            return array
+        return np.asanyarray(values)
+
+    def _filter_condition(self, name: str, condition: Any) -> Any:
+        if name != "label" or name in self.columns or callable(condition):
+            return condition
+        single = isinstance(condition, (str, int, np.integer))
+        numbers = [
+            self.class_index(c) if isinstance(c, str) else c for c in ([condition] if single else condition)
+        ]
+        return numbers
+
+    def class_index(self, name: str) -> int:
+        """The label of a class. Raises NotFoundError."""
+        try:
+            return self.classes.index(name)
+        except ValueError:
+            raise NotFoundError(f"{self._path}: no class is called {name!r}") from None
+
+    # Life
+
+    def close(self) -> None:
+        """Lets go of the file; it closes when the last loader and selection over it are gone too."""
+        self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
+        return _reopen, (os.path.abspath(self._path), self._options, self._ids, self.id)
+
+    def _c(self) -> Any:
+        if self._handle is None:
+            raise StateError(f"{self._path}: this Dataset was closed; open it again with stoker.open()")
+        return self._handle
+
+    def _id(self, i: int) -> int:
+        position = int(i)
+        if position < 0:
+            position += self._n
+        if not 0 <= position < self._n:
+            raise IndexError(f"record {i} of {self._n}")
+        return position if self._ids is None else int(self._ids[position])
+
+    def _id_pointer(self) -> Any:
+        return ffi.NULL if self._ids is None else ffi.from_buffer("uint64_t[]", self._ids)
+
+    def _column(self, name: str) -> Column:
+        if self._column_table is None:
+            self._column_table = _columns.describe(self._c())
+        column = self._column_table.get(name)
+        if column is None:
+            known = ", ".join(repr(c) for c in self._column_table) or "none"
+            raise NotFoundError(f"{self._path}: no column {name!r}; there are: {known}")
+        return column
+
+    def _value(self, column: Column, i: int) -> Any:
+        """One row: a Python scalar, an array, str, bytes or None."""
+        ids = np.array([self._id(i)], np.uint64)
+        value = _columns.read(self._c(), column, ids, 1)[0]
+        if value is np.ma.masked or (np.ma.isMaskedArray(value) and value.mask.all()):
+            return None
+        return value.item() if isinstance(value, np.generic) else value
+
+
+def _box(box: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    x, y, width, height = (int(v) for v in box)
+    if width <= 0 or height <= 0 or x < 0 or y < 0:
+        raise ArgumentError(f"box={box!r}: give (x, y, width, height) with x, y >= 0 and a size of 1 or more")
+    if max(x, y, width, height) > 2**31 - 1:
+        raise ArgumentError(f"box={box!r}: too large")
+    return x, y, width, height
+
+
+def _size(size: tuple[int, int]) -> tuple[int, int]:
+    height, width = (int(v) for v in size)
+    if not (0 < height <= 65535 and 0 < width <= 65535):
+        raise ArgumentError(f"size={size!r}: give (height, width), each 1 ... 65535")
+    return height, width
+
+
+def _matches(name: str, values: NDArray[Any], condition: Any) -> NDArray[np.bool_]:
+    if callable(condition):
+        mask = np.asarray(condition(values))
+        if mask.shape != (len(values),) or mask.dtype != bool:
+            raise ArgumentError(f"filter: the callable for {name!r} must return a mask of {len(values)} bool")
+        return mask
+    if isinstance(condition, (list, tuple, set, frozenset, np.ndarray)):
+        allowed = set(condition.tolist() if isinstance(condition, np.ndarray) else condition)
+        mask = np.fromiter((v in allowed for v in values.tolist()), bool, len(values))
+    else:
+        mask = np.fromiter((v == condition for v in values.tolist()), bool, len(values))
+    return mask
+
+
+def open(
+    path: PathLike,
+    *,
+    io: str = "auto",
+    verify: str = "first",
+    salvage: bool = False,
+    hdf5_images: Optional[str] = None,
+    hdf5_labels: Optional[str] = None,
+    value_range: Optional[tuple[float, float]] = None,
+    max_pixels: Optional[int] = None,
+    max_record_bytes: Optional[int] = None,
+) -> Dataset:
+    """Opens a packed data set: constant time and memory for any number of records.
+
+    path: a ``.stk`` file, a folder of shards, or an HDF5 file. io: how bytes are fetched, "auto" (by the
+    file system), "mmap" or "pread". verify: when a record's checksum is compared, "first" (the first time
+    this process touches it), "always" or "off". salvage: open a file without its end by scanning its
+    records. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
+    value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels,
+    max_record_bytes: larger records are refused.
+
+    Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
+    """
+    settings = {
+        "io": io,
+        "verify": verify,
+        "salvage": salvage,
+        "hdf5_images": hdf5_images,
+        "hdf5_labels": hdf5_labels,
+        "value_range": value_range,
+        "max_pixels": max_pixels,
+        "max_record_bytes": max_record_bytes,
+    }
+    options = ffi.new("stk_dataset_options *")
+    lib.stk_dataset_options_init(options)
+    options.io = constant(IOS, "io", io)
+    options.verify = constant(VERIFIES, "verify", verify)
+    options.salvage = bool(salvage)
+    texts = [
+        ffi.new("char[]", text.encode()) if text is not None else ffi.NULL for text in (hdf5_images, hdf5_labels)
+    ]
+    options.hdf5_images, options.hdf5_labels = texts
+    if value_range is not None:
+        options.range_min, options.range_max = value_range
+    if max_pixels is not None:
+        options.max_pixels = max_pixels
+    if max_record_bytes is not None:
+        options.max_record_bytes = max_record_bytes
+    out = ffi.new("stk_dataset **")
+    call(lib.stk_dataset_open, os.fsencode(path), options, out)
+    return Dataset(path, settings, ffi.gc(out[0], lib.stk_py_close_dataset), None)
+
+
+def _reopen(path: str, options: Mapping[str, Any], ids: Optional[NDArray[np.uint64]], expected: str) -> Dataset:
+    """Unpickles a Dataset: another content under the same path is an error, not another data set."""
+    whole = open(path, **options)
+    if whole.id != expected:
+        raise StateError(
+            f"{path}: its content changed since this Dataset was pickled ({expected}, now {whole.id})"
+        )
+    return whole if ids is None else Dataset(path, options, whole._c(), ids)

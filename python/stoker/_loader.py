@@ -1,0 +1,580 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loader: batches out of a data set, on C threads."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
+
+import numpy as np
+
+from stoker import _distributed, _torch_names
+from stoker._batch import BatchInfo, Converter
+from stoker._enums import DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, constant
+from stoker._errors import ArgumentError, StateError, call, raise_status
+from stoker._native import ffi, lib
+from stoker._transforms import AsStored, Boxes, PadCrop, Size, Train, Transform
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from stoker._dataset import Dataset
+    from stoker._enums import DType, Last, Layout, OnBad, Order
+
+# How long one wait in C may last before Python looks for Ctrl-C, in milliseconds.
+_WAIT_MS = 100
+
+_FORKED = (
+    "this Loader was made in another process: its threads do not exist after fork(). Make the Loader in the "
+    "process that uses it (a Dataset may be shared or pickled)"
+)
+
+
+class _Core:
+    """The C loader with what must live as long as it does. Closed once: by close(), by the garbage
+    collector, or at interpreter exit; never in a forked child."""
+
+    def __init__(self, dataset_c: Any, options: Any, keep: tuple[Any, ...]) -> None:
+        self.pid = os.getpid()
+        self.dataset_c = dataset_c
+        self.keep = keep
+        self.lock = threading.Lock()
+        self.out = ffi.new("stk_batch **")
+        self.error = ffi.new("stk_error *")
+        self.log = lib.stk_py_log_new()
+        if not self.log:
+            raise MemoryError
+        lib.stk_py_log_attach(self.log, options)
+        loader = ffi.new("stk_loader **")
+        try:
+            call(lib.stk_loader_open, dataset_c, options, loader)
+        except Exception:
+            lib.stk_py_log_free(self.log)
+            raise
+        self.c: Any = loader[0]
+
+    def close(self) -> None:
+        if os.getpid() != self.pid:
+            return
+        with self.lock:
+            if self.c is not None:
+                lib.stk_py_close_loader(self.c, self.pid)
+                lib.stk_py_log_free(self.log)
+                self.c = None
+
+    def handle(self) -> Any:
+        if os.getpid() != self.pid:
+            raise StateError(_FORKED)
+        if self.c is None:
+            raise StateError("this Loader was closed")
+        return self.c
+
+    def next(self) -> Any:
+        """The next stk_batch; None at the end of an epoch. Waits in slices so that Ctrl-C works at once."""
+        while True:
+            with self.lock:
+                status = lib.stk_loader_next(self.handle(), _WAIT_MS, self.out, self.error)
+                if status == lib.STK_OK:
+                    return self.out[0]
+            if status == lib.STK_END:
+                return None
+            if status != lib.STK_AGAIN:
+                raise_status(status, self.error)
+
+    def log_lines(self) -> list[str]:
+        lines: list[str] = []
+        text = ffi.new("char[1024]")
+        with self.lock:
+            while self.c is not None and lib.stk_py_log_take(self.log, text, 1024):
+                lines.append(ffi.string(text).decode("utf-8", "replace"))
+        return lines
+
+
+class Loader:
+    """Batches of a data set, prepared ahead by threads in C: ``for images, labels in loader``.
+
+    Each ``iter()`` goes on to the next epoch; :meth:`set_epoch` overrides. An epoch is one global sequence
+    of samples, the same for any number of threads and ranks; random choices depend on (seed, epoch, sample)
+    alone. Batches that you keep keep their memory and are never overwritten. One thread at a time may use a
+    Loader; several Loaders live side by side. After fork() use raises StateError.
+
+    Args:
+        dataset: from :func:`stoker.open`, or a selection of one.
+        batch_size: samples a batch on this rank.
+        transform: :class:`Train`, :class:`Eval`, :class:`PadCrop`, :class:`Resize`, :class:`Boxes`,
+            :class:`AsStored` (default), or what :func:`from_torchvision` gives.
+        shuffle: True or False; None: as the transform suggests, True for Train and PadCrop.
+        seed: of the order and of all random choices, 0 ... 2**64 - 1.
+        dtype: "uint8", "float16", "bfloat16" or "float32"; the float types are normalised:
+            (x / 255 - mean) / std, as torchvision's ToTensor and Normalize compute it.
+        layout: "NHWC" or "NCHW", the shape of images. Default: NHWC for NumPy, NCHW for torch.
+        channels_last: torch: memory in channels_last order whatever the shape. NumPy: same as layout="NHWC".
+        device: None: NumPy arrays; "cpu": torch tensors over the same memory, without a copy; "cuda",
+            "cuda:1" ...: torch tensors copied there.
+        mean, std: per channel, ImageNet's by default; only for float types.
+        norm: "v1": ToTensor + Normalize's rounding; "v2": transforms.v2's.
+        order: "shuffle" (exact), "sequential", "page" (windows of pages, for slow disks), "weighted".
+        last: "keep" a smaller last batch, "drop" it, or "pad" it with samples from the epoch's start
+            (``loader.batch.n_valid`` tells how many rows are real).
+        on_bad: "error" raises at the batch of a bad image and goes on with the next one, "skip" leaves its
+            row out, "substitute" puts a good sample in its place. All are counted in :meth:`stats`.
+        columns: names of columns; batches are then dicts with "image", "label", "id", "n_valid" and these.
+        weights: one number a record, or "balanced" (each class equally often): drawn with replacement.
+        n_draws: samples an epoch with weights; None: as many as there are.
+        repeats: repeated augmentation: each sample this many times an epoch.
+        n_views: views of each sample; images is then a tuple of this many batches.
+        rank, world: default: torch.distributed's, or RANK and WORLD_SIZE as torchrun sets them.
+        num_threads: None: the CPUs that this process may really use (cgroup quota, affinity), less one.
+        prefetch: batches prepared ahead; None: 3.
+        page_window: pages mixed at a time under order="page".
+        read_ahead_bytes: budget of bytes asked for ahead of the decoders.
+
+    torch's DataLoader arguments work too: num_workers, pin_memory, prefetch_factor, persistent_workers,
+    drop_last, sampler; collate_fn is refused with the reason.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int = 256,
+        shuffle: Optional[bool] = None,
+        *,
+        transform: Optional[Transform] = None,
+        seed: int = 0,
+        dtype: Optional[DType] = None,
+        layout: Optional[Layout] = None,
+        channels_last: Optional[bool] = None,
+        device: Any = None,
+        mean: Optional[Sequence[float]] = None,
+        std: Optional[Sequence[float]] = None,
+        norm: str = "v1",
+        order: Optional[Order] = None,
+        last: Last = "keep",
+        on_bad: OnBad = "error",
+        columns: Optional[Sequence[str]] = None,
+        weights: Union[str, ArrayLike, None] = None,
+        n_draws: Optional[int] = None,
+        repeats: int = 1,
+        n_views: int = 1,
+        rank: Optional[int] = None,
+        world: Optional[int] = None,
+        num_threads: Optional[int] = None,
+        prefetch: Optional[int] = None,
+        page_window: Optional[int] = None,
+        read_ahead_bytes: Optional[int] = None,
+        **torch_names: Any,
+    ) -> None:
+        options: dict[str, Any] = {
+            "shuffle": shuffle,
+            "seed": seed,
+            "last": last,
+            "weights": weights,
+            "n_draws": n_draws,
+            "rank": rank,
+            "world": world,
+            "num_threads": num_threads,
+            "prefetch": prefetch,
+        }
+        dataset = _torch_names.translate(torch_names, dataset, options)
+        self._dataset = dataset
+        self._transform = transform if transform is not None else AsStored()
+        if not isinstance(self._transform, Transform):
+            raise ArgumentError(
+                f"transform={transform!r}: give stoker.Train(224), Eval, PadCrop, Resize, Boxes or AsStored; "
+                "stoker.from_torchvision(compose) translates torchvision's"
+            )
+        if isinstance(self._transform, Boxes):
+            self._transform._check(int(lib.stk_dataset_len(dataset._c())))
+        self._options = options
+        self._order = _order(options, order, self._transform)
+        self._batch_size = _batch_size(batch_size, dataset, options, repeats)
+        self._rank, self._world = _distributed.rank_and_world(options["rank"], options["world"])
+        self._device = None if device is None else str(device)
+        self._dtype = dtype or "uint8"
+        self._layout, self._permute = _layout(layout, channels_last, self._device, self._dtype)
+        self._mean, self._std = mean, std
+        self._norm_v2 = constant({"v1": 0, "v2": 1}, "norm", norm) == 1
+        self._on_bad = on_bad
+        self._columns = list(columns) if columns is not None else None
+        self._repeats, self._n_views = int(repeats), int(n_views)
+        self._page_window, self._read_ahead_bytes = page_window, read_ahead_bytes
+        self._resized = False
+        self._generation = 0
+        self._batch: Optional[BatchInfo] = None
+        self._open()
+        self._epoch = 0
+        self._begun = False  # True between an epoch's first batch and its end
+
+    # The loop
+
+    def __iter__(self) -> LoaderIterator:
+        """The next epoch; after :meth:`load_state_dict`, the rest of the epoch that was saved."""
+        self._core.handle()
+        if self._resized:
+            self._reopen(self._epoch + 1 if self._begun else self._epoch)
+        elif self._begun:
+            self._set_epoch(self._epoch + 1)
+        self._generation += 1
+        return LoaderIterator(self, self._generation)
+
+    def __len__(self) -> int:
+        """Batches an epoch on this rank."""
+        return int(lib.stk_loader_len(self._core.handle()))
+
+    def _next(self) -> Any:
+        raw = self._core.next()
+        if raw is None:
+            self._epoch += 1
+            self._begun = False
+            raise StopIteration
+        self._begun = True
+        out, self._batch = self._convert(raw)
+        if lib.stk_py_log_waiting(self._core.log):
+            for line in self._core.log_lines():
+                warnings.warn(line, stacklevel=3)
+        return out
+
+    # Epochs and state
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the last delivered batch, or the one that the next ``iter()`` gives."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next ``iter()`` give this epoch from its beginning.
+
+        Nothing happens when that epoch is next anyway, also not to a state just loaded: the usual
+        ``loader.set_epoch(epoch)`` at the top of a training loop keeps a resumed position.
+        """
+        if int(epoch) != epoch or not 0 <= int(epoch) < 2**64:
+            raise ArgumentError(f"epoch={epoch!r}: give a whole number, 0 or more")
+        self._core.handle()
+        if self._begun or int(epoch) != self._epoch:
+            self._set_epoch(int(epoch))
+
+    def _set_epoch(self, epoch: int) -> None:
+        call(lib.stk_loader_set_epoch, self._core.handle(), epoch)
+        self._generation += 1
+        self._epoch, self._begun = epoch, False
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position after the last delivered batch, as plain JSON data; a few hundred bytes."""
+        text = ffi.new("char[]", lib.STK_STATE_BYTES)
+        call(lib.stk_loader_state, self._core.handle(), text)
+        state = json.loads(ffi.string(text).decode())
+        assert isinstance(state, dict)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues at a saved position, also one saved with another number of ranks or batch size.
+
+        The next ``iter()`` gives the rest of the saved epoch (nothing, when it had been delivered whole but
+        for its end). Raises ArgumentError for a state of another data set, order or seed.
+        """
+        call(lib.stk_loader_restore, self._core.handle(), json.dumps(dict(state)).encode())
+        self._generation += 1
+        self._epoch, self._begun = int(state["epoch"]), False
+
+    def stats(self) -> dict[str, Union[int, float]]:
+        """Counters since the Loader was made. Times in seconds: ``read_s``, ``decode_s`` and
+        ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited."""
+        raw = ffi.new("stk_loader_stats *")
+        lib.stk_loader_get_stats(self._core.handle(), raw)
+        stats: dict[str, Union[int, float]] = {}
+        for name, _ in ffi.typeof("stk_loader_stats").fields:
+            value = getattr(raw, name)
+            if name.endswith("_ns"):
+                stats[name[:-3] + "_s"] = value / 1e9
+            else:
+                stats[name] = value
+        return stats
+
+    # What it is made of
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data set."""
+        return self._dataset
+
+    @property
+    def batch_size(self) -> int:
+        """Samples a batch on this rank."""
+        return self._batch_size
+
+    @property
+    def drop_last(self) -> bool:
+        """True under last="drop"."""
+        return bool(self._options["last"] == "drop")
+
+    @property
+    def sampler(self) -> Sampler:
+        """Something with ``set_epoch`` and ``len``, for trainers that look for a sampler."""
+        return Sampler(self)
+
+    @property
+    def transform(self) -> Transform:
+        """The transform in use."""
+        return self._transform
+
+    @property
+    def rank(self) -> int:
+        """This process's rank."""
+        return self._rank
+
+    @property
+    def world(self) -> int:
+        """Number of ranks."""
+        return self._world
+
+    @property
+    def batch(self) -> Optional[BatchInfo]:
+        """Ids, statuses and the number of real rows of the last delivered batch."""
+        return self._batch
+
+    @property
+    def size(self) -> Optional[tuple[int, int]]:
+        """Output (height, width). Assigning one (or one number) takes effect at the next ``iter()``."""
+        return self._transform.size
+
+    @size.setter
+    def size(self, size: Size) -> None:
+        transform = self._transform.with_size(size)
+        self._resized = self._resized or transform.size != self._transform.size
+        self._transform = transform
+
+    def __repr__(self) -> str:
+        part = f", rank {self._rank} of {self._world}" if self._world > 1 else ""
+        return f"<stoker.Loader over {self._dataset!r}: batches of {self._batch_size}{part}>"
+
+    # Life
+
+    def close(self) -> None:
+        """Stops the threads. Batches that you keep stay valid. Happens by itself at the end."""
+        self._core.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Loader has threads and cannot be pickled or copied; make it where it is used")
+
+    def _open(self) -> None:
+        raw = ffi.new("stk_loader_options *")
+        lib.stk_loader_options_init(raw)
+        keep = self._fill(raw)
+        dataset_c = self._dataset._c()
+        self._core = _Core(dataset_c, raw, keep)
+        weakref.finalize(self, self._core.close)
+        self._convert = Converter(
+            dataset_c,
+            dtype=self._dtype,
+            layout=self._layout,
+            permute=self._permute,
+            device=self._device,
+            pid=self._core.pid,
+            has_labels=self._dataset.has_labels,
+            as_dict=self._columns is not None,
+            numeric=[c for c in self._described() if c.dtype is not None and c.n_items > 0],
+            others=[c for c in self._described() if c.dtype is None or c.n_items == 0],
+            skip_bad=self._on_bad == "skip",
+            n_views=self._n_views,
+        )
+
+    def _reopen(self, epoch: int) -> None:
+        """A new C loader with the present transform, at the beginning of epoch."""
+        self._core.close()
+        self._open()
+        self._resized = False
+        self._set_epoch(epoch)
+
+    def _described(self) -> list[Any]:
+        return [self._dataset._column(name) for name in self._columns or ()]
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        """Writes our options into an stk_loader_options; returns what C reads later."""
+        options = self._options
+        raw.batch_size = self._batch_size
+        threads = options["num_threads"]
+        raw.n_threads = (
+            _distributed.default_threads(self._world) if threads is None else _positive("num_threads", threads)
+        )
+        keep = self._transform._fill(ffi.addressof(raw, "transform"))
+        raw.dtype = constant(DTYPES, "dtype", self._dtype)
+        raw.layout = LAYOUTS[self._layout]
+        for name, values in (("mean", self._mean), ("std", self._std)):
+            if values is not None:
+                setattr(raw, name, _three(name, values))
+        raw.norm_v2 = self._norm_v2
+        raw.order = ORDERS[self._order]
+        if not 0 <= int(options["seed"]) < 2**64:
+            raise ArgumentError(f"seed={options['seed']!r}: give 0 ... 2**64 - 1")
+        raw.seed = int(options["seed"])
+        raw.rank, raw.world = self._rank, self._world
+        raw.last = constant(LASTS, "last", options["last"])
+        raw.on_bad = constant(ON_BADS, "on_bad", self._on_bad)
+        ids = self._dataset._ids
+        if ids is not None:
+            keep += (ids,)
+            raw.indices, raw.n_indices = ffi.from_buffer("uint64_t[]", ids), len(ids)
+        if self._order == "weighted":
+            weights = _weights(options["weights"], self._dataset)
+            keep += (weights,)
+            raw.weights = ffi.from_buffer("double[]", weights)
+            raw.n_draws = int(options["n_draws"] or 0)
+        raw.repeats, raw.n_views = _positive("repeats", self._repeats), _positive("n_views", self._n_views)
+        if self._page_window is not None:
+            raw.page_window = _positive("page_window", self._page_window)
+        if options["prefetch"] is not None:
+            raw.n_ahead = _positive("prefetch", options["prefetch"])
+        if self._read_ahead_bytes is not None:
+            raw.read_ahead_bytes = _positive("read_ahead_bytes", self._read_ahead_bytes)
+        numeric = [c.number for c in self._described() if c.dtype is not None and c.n_items > 0]
+        if numeric:
+            numbers = ffi.new("uint32_t[]", numeric)
+            keep += (numbers,)
+            raw.columns, raw.n_columns = numbers, len(numeric)
+        return keep
+
+
+class LoaderIterator:
+    """One epoch of a :class:`Loader`. A newer ``iter()`` of the same Loader ends it."""
+
+    def __init__(self, loader: Loader, generation: int) -> None:
+        self._loader = loader
+        self._generation = generation
+        self._done = False
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._done:
+            raise StopIteration
+        if self._generation != self._loader._generation:
+            raise StateError(
+                "this iterator is no longer current: its Loader was given a newer iter(), set_epoch() or state"
+            )
+        try:
+            return self._loader._next()
+        except StopIteration:
+            self._done = True
+            raise
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+class Sampler:
+    """Stands where a torch sampler stood: ``set_epoch`` and ``len`` of its Loader."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """:meth:`Loader.set_epoch`."""
+        self._loader.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        """Samples in the data set or selection."""
+        return len(self._loader.dataset)
+
+
+def _order(options: Mapping[str, Any], order: Optional[str], transform: Transform) -> str:
+    """One order out of shuffle=, order= and weights=, which must not contradict each other."""
+    shuffle = options["shuffle"]
+    if options["weights"] is not None:
+        if order not in (None, "weighted") or shuffle is False:
+            raise ArgumentError(
+                "weights= draws samples at random; it goes with neither shuffle=False nor another order="
+            )
+        return "weighted"
+    if options["n_draws"] is not None:
+        raise ArgumentError("n_draws= goes with weights= only")
+    if order is not None:
+        constant(ORDERS, "order", order)
+        if order == "weighted":
+            raise ArgumentError('order="weighted" needs weights=')
+        if shuffle is not None and shuffle != (order != "sequential"):
+            raise ArgumentError(f"shuffle={shuffle} contradicts order={order!r}; give one of them")
+        return order
+    if shuffle is None:
+        shuffle = isinstance(transform, (Train, PadCrop))
+    return "shuffle" if shuffle else "sequential"
+
+
+def _batch_size(batch_size: Any, dataset: Dataset, options: Mapping[str, Any], repeats: int) -> int:
+    """As torch does, a batch larger than the data set is one batch of all of it."""
+    size = _positive("batch_size", batch_size)
+    n = len(dataset)
+    if n == 0:
+        raise ArgumentError(f"{dataset!r}: nothing to load")
+    if options["weights"] is not None and options["n_draws"]:
+        n = int(options["n_draws"])
+    if options["last"] == "drop" and size > n * max(1, int(repeats)):
+        raise ArgumentError(f'batch_size={size} with last="drop": {n} samples do not fill one batch')
+    return min(size, len(dataset)) if options["last"] != "pad" else size
+
+
+def _layout(
+    layout: Optional[str], channels_last: Optional[bool], device: Optional[str], dtype: str
+) -> tuple[str, bool]:
+    """(layout in memory, whether NHWC memory is shown with shape NCHW)."""
+    if layout is not None:
+        constant(LAYOUTS, "layout", layout)
+    constant(DTYPES, "dtype", dtype)
+    if device is None:
+        if channels_last is not None:
+            named = "NHWC" if channels_last else "NCHW"
+            if layout not in (None, named):
+                raise ArgumentError(
+                    f"channels_last={channels_last} contradicts layout={layout!r} for NumPy arrays"
+                )
+            return named, False
+        return layout or "NHWC", False
+    if layout == "NHWC":
+        return "NHWC", False
+    if channels_last is None:
+        channels_last = dtype == "uint8"  # as decoded: another order would cost a pass
+    return ("NHWC", True) if channels_last else ("NCHW", False)
+
+
+def _positive(option: str, value: Any) -> int:
+    number = int(value)
+    if number != value or not 1 <= number < 2**32:
+        raise ArgumentError(f"{option}={value!r}: give a whole number, 1 or more")
+    return number
+
+
+def _three(option: str, values: Sequence[float]) -> list[float]:
+    numbers = [float(v) for v in values]
+    if len(numbers) == 1:
+        numbers *= 3
+    if len(numbers) != 3 or not all(np.isfinite(numbers)) or (option == "std" and min(numbers) <= 0):
+        raise ArgumentError(
+            f"{option}={values!r}: give one number a channel" + (", above 0" if option == "std" else "")
+        )
+    return numbers
+
+
+def _weights(weights: Any, dataset: Dataset) -> Any:
+    if isinstance(weights, str):
+        if weights != "balanced":
+            raise ArgumentError(f'weights={weights!r}: give one number a record, or "balanced"')
+        labels = dataset.labels
+        if labels is None or (labels < 0).any():
+            raise ArgumentError('weights="balanced": not every record has a label')
+        counts = np.bincount(labels)
+        return 1.0 / counts[labels].astype(np.float64)
+    array = np.ascontiguousarray(weights, np.float64)
+    if array.shape != (len(dataset),):
+        raise ArgumentError(f"weights: shape {array.shape}, but there are {len(dataset)} records")
+    return array

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.utils.data.DataLoader's argument names, mapped to ours so that scripts change two lines only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stoker._errors import ArgumentError
+from stoker._native import lib
+
+if TYPE_CHECKING:
+    from stoker._dataset import Dataset
+
+# Names that are accepted and need nothing done.
+_NOT_NEEDED = ("pin_memory", "persistent_workers", "multiprocessing_context", "pin_memory_device", "in_order")
+
+_REFUSED = {
+    "collate_fn": "batches are put together in C, without a Python object per sample; use on_batch= for a "
+    "callable on whole batches",
+    "batch_sampler": "use batch_size=, shuffle= or order=, and ds.select() for a subset",
+    "generator": "random choices depend on seed= alone, so that they can be repeated and resumed; use seed=",
+}
+
+
+def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMapping[str, Any]) -> Dataset:
+    """Writes what torch's names ask for into our options; returns the data set (a sampler may select).
+
+    Raises ArgumentError, with the reason, for what cannot be had, TypeError for names that nobody knows.
+    """
+    for name in list(names):
+        value = names[name]
+        if name in _NOT_NEEDED:
+            continue
+        if name in _REFUSED:
+            if value is not None:
+                raise ArgumentError(f"{name}=: {_REFUSED[name]}")
+        elif name == "worker_init_fn":
+            if value is not None:
+                warnings.warn(
+                    "worker_init_fn is not called: there are no worker processes to set up", stacklevel=3
+                )
+        elif name == "timeout":
+            if value:
+                warnings.warn("timeout is not needed: there are no worker processes that could hang", stacklevel=3)
+        elif name == "num_workers":
+            _num_workers(value, ours)
+        elif name == "prefetch_factor":
+            if value is not None:
+                ours["prefetch"] = int(value)
+        elif name == "drop_last":
+            ours["last"] = "drop" if value else ours["last"]
+        elif name == "sampler":
+            if value is not None:
+                dataset = _sampler(value, dataset, ours)
+        else:
+            raise TypeError(f"Loader() got an unexpected keyword argument {name!r}")
+    return dataset
+
+
+def _num_workers(value: Any, ours: MutableMapping[str, Any]) -> None:
+    """Workers become threads, never more than there are CPUs to use: more would only wait for each other.
+    0 (torch: load in the training process) leaves the number to us."""
+    if ours["num_threads"] is None and value:
+        ours["num_threads"] = min(int(value), int(lib.stk_cpu_usable_threads()))
+
+
+def _sampler(sampler: Any, dataset: Dataset, ours: MutableMapping[str, Any]) -> Dataset:
+    """torch's own samplers by class name (torch is not imported), or a fixed list of positions."""
+    kind = type(sampler).__name__
+    if kind == "SequentialSampler":
+        ours["shuffle"] = False
+    elif kind == "RandomSampler" and not sampler.replacement and sampler._num_samples is None:
+        ours["shuffle"] = True
+    elif kind == "SubsetRandomSampler":
+        dataset = dataset.select(np.asarray(list(sampler.indices), np.int64))
+        ours["shuffle"] = True
+    elif kind == "WeightedRandomSampler" and sampler.replacement:
+        ours["weights"] = np.asarray(sampler.weights, np.float64)
+        ours["n_draws"] = int(sampler.num_samples)
+    elif kind == "DistributedSampler":
+        ours["rank"], ours["world"] = int(sampler.rank), int(sampler.num_replicas)
+        ours["shuffle"], ours["seed"] = bool(sampler.shuffle), int(sampler.seed)
+        ours["last"] = "drop" if sampler.drop_last else "pad"
+    elif isinstance(sampler, (list, tuple, range, np.ndarray)):
+        dataset = dataset.select(np.asarray(sampler, np.int64))
+        ours["shuffle"] = False
+    else:
+        raise ArgumentError(
+            f"sampler={kind}: samples are ordered in C; use shuffle=, order=, weights= or ds.select(positions)"
+        )
+    return dataset

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to an image between decode and batch. Each class is plain data; the work is done in C."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+
+from stoker._enums import COLORS, FILTERS, MODES, PIXELS, constant
+from stoker._errors import ArgumentError
+from stoker._native import ffi, lib
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from stoker._enums import Color, Filter, Mode, Pixels
+
+Size = Union[int, tuple[int, int]]  # (height, width), or one number for both
+
+
+class Transform:
+    """Base of the transforms: a value that can be compared, printed, pickled, and given to a Loader."""
+
+    _kind: int
+    size: Optional[tuple[int, int]]
+    filter: str
+    pixels: str
+    color: str
+    mode: str
+
+    def _common(self, filter: str, pixels: str, color: str, mode: str) -> None:
+        constant(FILTERS, "filter", filter)
+        constant(PIXELS, "pixels", pixels)
+        constant(COLORS, "color", color)
+        constant(MODES, "mode", mode)
+        self.filter, self.pixels, self.color, self.mode = filter, pixels, color, mode
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        """Writes this transform into an stk_transform; returns what must stay alive as long as it is used."""
+        lib.stk_transform_init(raw, self._kind)
+        if self.size is not None:
+            raw.out_height, raw.out_width = self.size
+        raw.filter = FILTERS[self.filter]
+        raw.pixels = PIXELS[self.pixels]
+        raw.color = COLORS[self.color]
+        raw.mode = MODES[self.mode]
+        return ()
+
+    def with_size(self, size: Size) -> Transform:
+        """A copy with another output size (progressive resizing)."""
+        if self.size is None:
+            raise ArgumentError("AsStored() delivers images as they are: it has no output size to change")
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.size = _pair("size", size)
+        return copy
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items() if not k.startswith("_"))
+        return f"stoker.{type(self).__name__}({fields})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class Train(Transform):
+    """torchvision's RandomResizedCrop followed by RandomHorizontalFlip.
+
+    size: output, pixels. scale: range of the crop's share of the image's area. ratio: range of its width /
+    height. flip: probability of a flip from left to right.
+    """
+
+    def __init__(
+        self,
+        size: Size = 224,
+        *,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3.0 / 4.0, 4.0 / 3.0),
+        flip: float = 0.5,
+        filter: Filter = "bilinear",
+        pixels: Pixels = "pillow13",
+        color: Color = "rgb",
+        mode: Mode = "RGB",
+    ) -> None:
+        self._kind = lib.STK_TRANSFORM_RANDOM_RESIZED_CROP
+        self.size = _pair("size", size)
+        self.scale = _range("scale", scale)
+        self.ratio = _range("ratio", ratio)
+        self.flip = _probability("flip", flip)
+        self._common(filter, pixels, color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        raw.scale_min, raw.scale_max = self.scale
+        raw.ratio_min, raw.ratio_max = self.ratio
+        raw.flip_probability = self.flip
+        return keep
+
+
+class Eval(Transform):
+    """torchvision's Resize of the short side followed by CenterCrop.
+
+    size: output, pixels. resize: the short side before the crop; None: floor(size / crop_pct) of the
+    smaller output side, 256 for 224 (timm's rule).
+    """
+
+    def __init__(
+        self,
+        size: Size = 224,
+        *,
+        resize: Optional[int] = None,
+        crop_pct: float = 0.875,
+        flip: float = 0.0,
+        filter: Filter = "bilinear",
+        pixels: Pixels = "pillow13",
+        color: Color = "rgb",
+        mode: Mode = "RGB",
+    ) -> None:
+        self._kind = lib.STK_TRANSFORM_RESIZE_CENTER_CROP
+        self.size = _pair("size", size)
+        if not 0.0 < crop_pct <= 1.0:
+            raise ArgumentError(f"crop_pct={crop_pct!r}: give a share of the resized image, above 0, at most 1")
+        self.crop_pct = float(crop_pct)
+        self.resize = None if resize is None else _side("resize", resize)
+        self.flip = _probability("flip", flip)
+        self._common(filter, pixels, color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        assert self.size is not None
+        raw.resize_short = self.resize or math.floor(min(self.size) / self.crop_pct)
+        raw.flip_probability = self.flip
+        return keep
+
+
+class PadCrop(Transform):
+    """torchvision's RandomCrop(size, padding=pad) followed by RandomHorizontalFlip: the CIFAR recipe.
+
+    size: output, pixels. pad: pixels added on each side, 0 for a plain random crop. fill: their colour, a
+    number or one a channel.
+    """
+
+    def __init__(
+        self,
+        size: Size = 32,
+        pad: int = 4,
+        *,
+        flip: float = 0.5,
+        fill: Union[int, tuple[int, ...]] = 0,
+        color: Color = "rgb",
+        mode: Mode = "RGB",
+    ) -> None:
+        self._kind = lib.STK_TRANSFORM_PAD_CROP
+        self.size = _pair("size", size)
+        if not 0 <= int(pad) <= 65535:
+            raise ArgumentError(f"pad={pad!r}: give a number of pixels, 0 ... 65535")
+        self.pad = int(pad)
+        self.flip = _probability("flip", flip)
+        self.fill = (fill,) * 3 if isinstance(fill, int) else tuple(fill)
+        if len(self.fill) > 4 or not all(0 <= int(v) <= 255 for v in self.fill):
+            raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
+        self._common("bilinear", "pillow13", color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        raw.pad = self.pad
+        raw.flip_probability = self.flip
+        for channel, value in enumerate(self.fill):
+            raw.fill[channel] = int(value)
+        return keep
+
+
+class Resize(Transform):
+    """The whole image resized to size, squashing: torchvision's Resize((height, width))."""
+
+    def __init__(
+        self,
+        size: Size,
+        *,
+        flip: float = 0.0,
+        filter: Filter = "bilinear",
+        pixels: Pixels = "pillow13",
+        color: Color = "rgb",
+        mode: Mode = "RGB",
+    ) -> None:
+        self._kind = lib.STK_TRANSFORM_RESIZE
+        self.size = _pair("size", size)
+        self.flip = _probability("flip", flip)
+        self._common(filter, pixels, color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        raw.flip_probability = self.flip
+        return keep
+
+
+class Boxes(Transform):
+    """A box of your own for each record, resized to size.
+
+    boxes: integers of shape (records of the whole data set, 4): x, y, width, height in pixels.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        boxes: ArrayLike,
+        *,
+        flip: float = 0.0,
+        filter: Filter = "bilinear",
+        pixels: Pixels = "pillow13",
+        color: Color = "rgb",
+        mode: Mode = "RGB",
+    ) -> None:
+        self._kind = lib.STK_TRANSFORM_BOXES
+        self.size = _pair("size", size)
+        array = np.asarray(boxes)
+        if array.ndim != 2 or array.shape[1] != 4 or not np.issubdtype(array.dtype, np.integer):
+            raise ArgumentError("boxes: give integers of shape (records, 4): x, y, width, height")
+        self.boxes: NDArray[np.int32] = np.ascontiguousarray(array, np.int32)
+        if not np.array_equal(self.boxes, array):
+            raise ArgumentError("boxes: numbers beyond 32 bits")
+        self.flip = _probability("flip", flip)
+        self._common(filter, pixels, color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        raw.flip_probability = self.flip
+        raw.boxes = ffi.cast("stk_box *", ffi.from_buffer(self.boxes))
+        return (*keep, self.boxes)
+
+    def _check(self, n_records: int) -> None:
+        if len(self.boxes) != n_records:
+            raise ArgumentError(
+                f"boxes: {len(self.boxes)} rows for a data set of {n_records} records; give one each"
+            )
+
+
+class AsStored(Transform):
+    """Images as they are stored; all images of a batch must have one size."""
+
+    def __init__(self, *, flip: float = 0.0, color: Color = "rgb", mode: Mode = "RGB") -> None:
+        self._kind = lib.STK_TRANSFORM_NONE
+        self.size = None
+        self.flip = _probability("flip", flip)
+        self._common("bilinear", "pillow13", color, mode)
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        keep = super()._fill(raw)
+        raw.flip_probability = self.flip
+        return keep
+
+
+def _side(option: str, value: Any) -> int:
+    side = int(value)
+    if not 0 < side <= 65535:
+        raise ArgumentError(f"{option}={value!r}: give 1 ... 65535 pixels")
+    return side
+
+
+def _pair(option: str, size: Any) -> tuple[int, int]:
+    if isinstance(size, (tuple, list)):
+        if len(size) != 2:
+            raise ArgumentError(f"{option}={size!r}: give one number or (height, width)")
+        return _side(option, size[0]), _side(option, size[1])
+    return _side(option, size), _side(option, size)
+
+
+def _range(option: str, value: Any) -> tuple[float, float]:
+    low, high = (float(v) for v in value)
+    if not 0.0 < low <= high < math.inf:
+        raise ArgumentError(f"{option}={value!r}: give (low, high) with 0 < low <= high")
+    return low, high
+
+
+def _probability(option: str, value: Any) -> float:
+    if not 0.0 <= float(value) <= 1.0:
+        raise ArgumentError(f"{option}={value!r}: give a probability, 0 ... 1")
+    return float(value)
