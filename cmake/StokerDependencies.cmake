@@ -34,6 +34,7 @@ endmacro()
 # libjpeg-turbo: 2.1.4 is the first without the crop/skip bugs that docs/pixels.md lists (#574, #611).
 stoker_dependency(JPEG "libjpeg>=2.1.4" REQUIRED "JPEG" libjpeg62-turbo-dev)
 stoker_dependency(PNG "libpng>=1.6.37" REQUIRED "PNG" libpng-dev)
+stoker_dependency(ZLIB "zlib>=1.2.9" REQUIRED "PNG checksums" zlib1g-dev)
 stoker_dependency(XXHASH "libxxhash>=0.8.0" REQUIRED "checksums" libxxhash-dev)
 stoker_dependency(JANSSON "jansson>=2.13" REQUIRED "JSON" libjansson-dev)
 stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)

@@ -19,16 +19,10 @@
 #define SCRATCH_ALIGN 64
 #define SCRATCH_SLACK 64
 
-/* Weak until kernels.c is in the tree, so that programs link meanwhile. */
-__attribute__((weak)) const stk_kernels *stk_kernels_for(stk_family family)
-{
-    (void)family;
-    return NULL;
-}
-
 /* In sniffing order; all signatures exclude each other. */
 static const stk_codec *const CODECS[] = {
     &stk_codec_jpeg,
+    &stk_codec_png,
 };
 #define N_CODECS (sizeof CODECS / sizeof CODECS[0])
 
@@ -155,7 +149,7 @@ stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_byt
         if (n_bytes == 0) return stk_fail(error, STK_ERR_IMAGE, "the file is empty");
         return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
     }
-    const stk_codec *codec;
+    const stk_codec *codec = NULL;
     STK_TRY(codec_of(encoding, &codec, error));
     STK_TRY(codec->probe(ctx, data, n_bytes, out, error));
     return stk_codec_check_size(ctx, out->width, out->height, error);
@@ -164,7 +158,7 @@ stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_byt
 stk_status stk_codec_decode(stk_codec_ctx *ctx, stk_encoding encoding, const uint8_t *data, size_t n_bytes,
                             stk_mode mode, stk_image *out, stk_damage_report *damage, stk_error *error)
 {
-    const stk_codec *codec;
+    const stk_codec *codec = NULL;
     stk_damage_report ignored;
     if (damage == NULL) damage = &ignored;
     *damage = (stk_damage_report){0};
@@ -177,7 +171,7 @@ stk_status stk_codec_decode(stk_codec_ctx *ctx, stk_encoding encoding, const uin
 stk_status stk_codec_check(stk_codec_ctx *ctx, stk_encoding encoding, const uint8_t *data, size_t n_bytes,
                            stk_damage_report *damage, stk_error *error)
 {
-    const stk_codec *codec;
+    const stk_codec *codec = NULL;
     *damage = (stk_damage_report){0};
     STK_TRY(codec_of(encoding, &codec, error));
     give_back_outliers(ctx);
@@ -210,7 +204,7 @@ stk_status stk_codec_decode_box(stk_codec_ctx *ctx, stk_encoding encoding, const
                                 stk_mode mode, stk_box box, stk_image *out, stk_damage_report *damage,
                                 stk_error *error)
 {
-    const stk_codec *codec;
+    const stk_codec *codec = NULL;
     stk_damage_report ignored;
     if (damage == NULL) damage = &ignored;
     *damage = (stk_damage_report){0};

@@ -18,6 +18,18 @@ void stk_row_l_to_rgb(const uint8_t *l, size_t n, uint8_t *rgb)
     }
 }
 
+uint8_t stk_row_palette(const uint8_t *indices, size_t n, const uint8_t table[256][3], uint8_t out_channels,
+                        uint8_t *out)
+{
+    uint8_t highest = 0;
+    for (size_t i = n; i-- > 0;) { /* backwards, as above */
+        uint8_t index = indices[i];
+        if (index > highest) highest = index;
+        for (size_t c = 0; c < out_channels; c++) out[i * out_channels + c] = table[index][c];
+    }
+    return highest;
+}
+
 /* Pillow's MULDIV255: a * b / 255, rounded. */
 static inline uint32_t muldiv255(uint32_t a, uint32_t b)
 {

@@ -55,6 +55,7 @@ typedef struct stk_codec {
 } stk_codec;
 
 extern const stk_codec stk_codec_jpeg;
+extern const stk_codec stk_codec_png;
 
 /* Notes one complaint: its kind is added to the mask; the first text stays. */
 void stk_damage_note(stk_damage_report *damage, stk_damage kind, const char *format, ...) STK_PRINTF(3, 4);
@@ -72,10 +73,11 @@ stk_status stk_codec_point_into(stk_image *image, stk_box box, stk_error *error)
 stk_status stk_codec_new_image(stk_codec_ctx *ctx, uint32_t width, uint32_t height, uint8_t channels,
                                stk_image *out, stk_error *error);
 
-/* EXIF orientation out of a TIFF structure ("II*\0..." or "MM\0*..."), without the "Exif\0\0" prefix: 1..8, or 0
- * when it holds no valid orientation tag. Reads nothing outside the bytes. */
+/* EXIF orientation out of a TIFF structure ("II*\0..." or "MM\0*..."), with or without "Exif\0\0" before it:
+ * 1..8 (1 also for a tag with a value that means nothing), or 0 when it holds no such tag. */
 uint8_t stk_exif_orientation(const uint8_t *tiff, size_t n_bytes);
-/* As Pillow falls back to: the digit after tiff:Orientation=" or tiff:Orientation> in an XMP packet; else 0. */
+/* What Pillow falls back to when EXIF has no such tag: the digit after tiff:Orientation=" or tiff:Orientation> in
+ * an XMP packet. Results as above. */
 uint8_t stk_xmp_orientation(const uint8_t *xmp, size_t n_bytes);
 
 /* Pillow's L24: ITU-R 601-2 luma in 16-bit fixed point, rounded. */
@@ -86,6 +88,10 @@ static inline uint8_t stk_luma(uint8_t r, uint8_t g, uint8_t b)
 /* Rows of n pixels; in and out may be the same memory where out is not wider than in. */
 void stk_row_rgb_to_l(const uint8_t *rgb, size_t n, uint8_t *l);
 void stk_row_l_to_rgb(const uint8_t *l, size_t n, uint8_t *rgb);
+/* Palette indices -> out_channels (1 or 3) bytes a pixel out of table; out may be the same memory as indices.
+ * Returns the highest index met. */
+uint8_t stk_row_palette(const uint8_t *indices, size_t n, const uint8_t table[256][3], uint8_t out_channels,
+                        uint8_t *out);
 /* Ink values as Pillow holds them (0 = none): Convert.c's cmyk2rgb. */
 void stk_row_cmyk_to_rgb(const uint8_t *cmyk, size_t n, uint8_t *rgb);
 

@@ -21,22 +21,26 @@ static uint32_t load_u32(const uint8_t *p, bool big)
 
 static uint8_t valid(uint32_t value)
 {
-    return value >= 1 && value <= 8 ? (uint8_t)value : 0;
+    return value >= 1 && value <= 8 ? (uint8_t)value : 1;
 }
 
 /* The value of one 12-byte directory entry that holds an orientation, whatever integer type it has. */
 static uint8_t entry_value(const uint8_t *entry, bool big)
 {
     uint32_t type = load_u16(entry + 2, big);
-    if (load_u32(entry + 4, big) != 1) return 0;
+    if (load_u32(entry + 4, big) != 1) return 1;
     if (type == TYPE_BYTE) return valid(entry[8]);
     if (type == TYPE_SHORT) return valid(load_u16(entry + 8, big));
     if (type == TYPE_LONG) return valid(load_u32(entry + 8, big));
-    return 0;
+    return 1;
 }
 
 uint8_t stk_exif_orientation(const uint8_t *tiff, size_t n_bytes)
 {
+    if (n_bytes >= 6 && memcmp(tiff, "Exif\0", 6) == 0) {
+        tiff += 6;
+        n_bytes -= 6;
+    }
     if (n_bytes < 8) return 0;
     bool big = memcmp(tiff, "MM", 2) == 0;
     if (!big && memcmp(tiff, "II", 2) != 0) return 0;
