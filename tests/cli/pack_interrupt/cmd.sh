@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Ctrl-C: the old output stays, no rubbish is left, exit code 1.
+# shellcheck source=tests/cli/files/tree.sh
+. "$FILES/tree.sh"
+mkdir -p src/a
+for i in $(seq 1 300); do
+    for f in "$DATA"/clothing/hat/*.jpg; do ln -s "$f" "src/a/$i-${f##*/}"; done
+done
+echo old >x.stk
+stoker pack -q --force -j 1 src x.stk &
+pid=$!
+sleep 0.3
+kill -INT $pid
+wait $pid
+echo "exit $?"
+cat x.stk
+find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort
