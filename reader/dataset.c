@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+#include "reader/dataset_internal.h"
+
+void stk_dataset_options_init(stk_dataset_options *options)
+{
+    *options = (stk_dataset_options){
+        .struct_size = sizeof *options,
+        .io = STK_IO_AUTO,
+        .verify = STK_VERIFY_FIRST,
+        .max_pixels = 178956970,
+        .max_record_bytes = (uint64_t)4 << 30,
+    };
+}
+
+static stk_status check_options(const stk_dataset_options *o, stk_error *error)
+{
+    if (o->struct_size != sizeof *o)
+        return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by stk_dataset_options_init of this version");
+    if ((unsigned)o->io > STK_IO_PREAD) return stk_fail(error, STK_ERR_ARGUMENT, "options.io is out of range");
+    if ((unsigned)o->verify > STK_VERIFY_OFF)
+        return stk_fail(error, STK_ERR_ARGUMENT, "options.verify is out of range");
+    return STK_OK;
+}
+
+static uint32_t find_column(const stk_storage *storage, const char *name)
+{
+    for (uint32_t c = 0; c < storage->n_columns; c++)
+        if (strcmp(storage->columns[c].name, name) == 0) return c;
+    return UINT32_MAX;
+}
+
+stk_status stk_dataset_open(const char *path, const stk_dataset_options *options, stk_dataset **out, stk_error *error)
+{
+    if (out == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (path == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "path is NULL");
+    stk_dataset_options defaults;
+    stk_dataset_options_init(&defaults);
+    if (options == NULL) options = &defaults;
+    STK_TRY(check_options(options, error));
+
+    stk_dataset *d = calloc(1, sizeof *d);
+    if (d == NULL) return stk_fail_memory(error, "the data set");
+    stk_status status;
+    d->options = *options;
+    d->options.hdf5_images = d->options.hdf5_labels = NULL; /* the caller's; not kept */
+    STK_GOTO(stk_storage_open(path, options, &d->storage, error));
+    STK_GOTO(stk_payload_open(d->storage, &d->options, &d->payload, error));
+    d->tables = calloc((size_t)d->storage->n_table_sets + 1, sizeof *d->tables);
+    if (d->tables == NULL) {
+        status = stk_fail_memory(error, "the data set's tables");
+        goto cleanup;
+    }
+    d->path_column = find_column(d->storage, "path");
+    *out = d;
+cleanup:
+    if (status != STK_OK) stk_dataset_close(&d);
+    return status;
+}
+
+void stk_dataset_close(stk_dataset **dataset)
+{
+    if (dataset == NULL || *dataset == NULL) return;
+    stk_dataset *d = *dataset;
+    for (int i = 0; i < STK_SPARE_BENCHES; i++) {
+        stk_workbench *bench = atomic_exchange(&d->spare[i], NULL);
+        stk_workbench_close(&bench);
+    }
+    for (uint32_t t = 0; d->tables != NULL && t < d->storage->n_table_sets; t++) {
+        stk_tile_tables *tables = atomic_exchange(&d->tables[t], NULL);
+        stk_tile_tables_close(&tables);
+    }
+    free((void *)d->tables);
+    stk_payload_close(&d->payload);
+    if (d->storage != NULL) stk_storage_close(&d->storage);
+    free(d);
+    *dataset = NULL;
+}
+
+uint64_t stk_dataset_len(const stk_dataset *d) { return d->storage->n_rows; }
+const char *stk_dataset_id(const stk_dataset *d) { return d->storage->id; }
+const char *stk_dataset_container(const stk_dataset *d) { return d->storage->ops->name; }
+const char *stk_dataset_road(const stk_dataset *d) { return stk_payload_road(d->payload); }
+uint64_t stk_dataset_bytes(const stk_dataset *d) { return d->storage->total_bytes; }
+bool stk_dataset_has_labels(const stk_dataset *d) { return d->storage->has_labels; }
+uint32_t stk_dataset_classes(const stk_dataset *d) { return d->storage->n_classes; }
+uint32_t stk_dataset_columns(const stk_dataset *d) { return d->storage->n_columns; }
+
+const char *stk_dataset_metadata(const stk_dataset *d)
+{
+    return d->storage->metadata != NULL ? d->storage->metadata : "{}";
+}
+
+const char *stk_dataset_class_name(const stk_dataset *d, uint32_t i)
+{
+    return i < d->storage->n_classes ? d->storage->class_names[i] : NULL;
+}
+
+uint32_t stk_dataset_find_column(const stk_dataset *d, const char *name)
+{
+    return name == NULL ? UINT32_MAX : find_column(d->storage, name);
+}
+
+static stk_status check_record(const stk_dataset *d, uint64_t i, stk_error *error)
+{
+    if (i < d->storage->n_rows) return STK_OK;
+    return stk_fail(error, STK_ERR_ARGUMENT, "record %llu is out of range: the data set has %llu",
+                    (unsigned long long)i, (unsigned long long)d->storage->n_rows);
+}
+
+static stk_status check_column(const stk_dataset *d, uint32_t column, stk_error *error)
+{
+    if (column < d->storage->n_columns) return STK_OK;
+    return stk_fail(error, STK_ERR_ARGUMENT, "column %u is out of range: the data set has %u", column,
+                    d->storage->n_columns);
+}
+
+stk_status stk_dataset_column(const stk_dataset *d, uint32_t column, stk_column *out, stk_error *error)
+{
+    STK_TRY(check_column(d, column, error));
+    *out = d->storage->columns[column];
+    return STK_OK;
+}
+
+stk_status stk_dataset_value(const stk_dataset *d, uint32_t column, uint64_t i, void *buffer, size_t capacity,
+                             stk_value *out, stk_error *error)
+{
+    *out = (stk_value){0};
+    STK_TRY(check_column(d, column, error));
+    STK_TRY(check_record(d, i, error));
+    return d->storage->ops->value(d->storage, column, i, buffer, capacity, out, error);
+}
+
+stk_status stk_dataset_row(const stk_dataset *d, uint64_t i, stk_row *row, stk_error *error)
+{
+    STK_TRY(check_record(d, i, error));
+    return d->storage->ops->row(d->storage, i, row, error);
+}
+
+stk_status stk_dataset_record(const stk_dataset *d, uint64_t i, stk_record_info *out, stk_error *error)
+{
+    stk_row row;
+    STK_TRY(stk_dataset_row(d, i, &row, error));
+    *out = (stk_record_info){
+        .label = row.label,
+        .width = row.width,
+        .height = row.height,
+        .channels = row.channels,
+        .orientation = row.orientation,
+        .encoding = (stk_encoding)row.encoding,
+        .n_bytes = row.n_bytes,
+        .offset = row.offset,
+        .xxh3 = row.xxh3,
+        .shard = row.file,
+    };
+    return STK_OK;
+}
+
+stk_status stk_dataset_tables(const stk_dataset *d, const stk_row *row, const stk_tile_tables **out, stk_error *error)
+{
+    *out = NULL;
+    if (row->tables == 0) return STK_OK;
+    uint32_t set = row->tables - 1;
+    if (set >= d->storage->n_table_sets)
+        return stk_fail(error, STK_ERR_CORRUPT, "the record names table set %u of %u", set, d->storage->n_table_sets);
+    stk_tile_tables *tables = atomic_load_explicit(&d->tables[set], memory_order_acquire);
+    if (tables == NULL) {
+        const uint8_t *blob;
+        size_t n_bytes;
+        STK_TRY(d->storage->ops->tables(d->storage, set, &blob, &n_bytes, error));
+        STK_TRY(stk_tile_tables_open(blob, n_bytes, &tables, error));
+        stk_tile_tables *other = NULL;
+        if (!atomic_compare_exchange_strong(&d->tables[set], &other, tables)) {
+            stk_tile_tables_close(&tables);
+            tables = other;
+        }
+    }
+    *out = tables;
+    return STK_OK;
+}
+
+stk_status stk_dataset_take_bench(const stk_dataset *dataset, stk_workbench **out, stk_error *error)
+{
+    stk_dataset *d = (stk_dataset *)(uintptr_t)dataset; /* the spare benches are not what callers see */
+    for (int i = 0; i < STK_SPARE_BENCHES; i++) {
+        if (atomic_load_explicit(&d->spare[i], memory_order_relaxed) == NULL) continue;
+        *out = atomic_exchange(&d->spare[i], NULL);
+        if (*out != NULL) return STK_OK;
+    }
+    return stk_workbench_open(d->payload, d->options.max_pixels, out, error);
+}
+
+void stk_dataset_give_bench(const stk_dataset *dataset, stk_workbench *bench)
+{
+    stk_dataset *d = (stk_dataset *)(uintptr_t)dataset;
+    for (int i = 0; i < STK_SPARE_BENCHES; i++) {
+        stk_workbench *empty = NULL;
+        if (atomic_compare_exchange_strong(&d->spare[i], &empty, bench)) return;
+    }
+    stk_workbench_close(&bench);
+}
+
+void stk_dataset_name_record(const stk_dataset *d, uint64_t i, stk_error *error)
+{
+    if (error == NULL) return;
+    char path[512];
+    stk_value value;
+    if (d->path_column != UINT32_MAX &&
+        d->storage->ops->value(d->storage, d->path_column, i, path, sizeof path, &value, NULL) == STK_OK &&
+        !value.is_null && value.n_bytes > 0)
+        stk_fail_prefix(error, "record %llu (%.*s): ", (unsigned long long)i, (int)value.n_bytes,
+                        (const char *)value.data);
+    else
+        stk_fail_prefix(error, "record %llu: ", (unsigned long long)i);
+}
+
+stk_status stk_dataset_payload(const stk_dataset *d, uint64_t i, stk_buffer *out, stk_error *error)
+{
+    stk_row row;
+    out->n_bytes = 0;
+    STK_TRY(stk_dataset_row(d, i, &row, error));
+    stk_workbench *bench;
+    STK_TRY(stk_dataset_take_bench(d, &bench, error));
+    const uint8_t *data;
+    stk_payload_begin_round(&bench->payload);
+    stk_status status = stk_payload_get(d->payload, &bench->payload, i, &row, &data, error);
+    if (status == STK_OK) status = stk_buffer_resize(out, (size_t)row.n_bytes, error);
+    if (status == STK_OK && row.n_bytes > 0) memcpy(out->data, data, (size_t)row.n_bytes);
+    if (status != STK_OK) stk_dataset_name_record(d, i, error);
+    stk_dataset_give_bench(d, bench);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An open data set: a storage (format/), the road to its payloads, shared tile tables built once, and
+ * workbenches for calls that decode. Immutable for callers; what is filled in later is published
+ * atomically, without locks, so that a child after fork() finds nothing locked. */
+#ifndef STK_READER_DATASET_INTERNAL_H
+#define STK_READER_DATASET_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include <stoker/dataset.h>
+
+#include "codec/tiles.h"
+#include "format/storage.h"
+#include "reader/payload.h"
+#include "reader/workbench.h"
+
+enum { STK_SPARE_BENCHES = 16 };
+
+struct stk_dataset {
+    stk_storage *storage;
+    stk_payload_source *payload;
+    stk_dataset_options options;
+    uint32_t path_column;                 /* UINT32_MAX = packed without paths */
+    _Atomic(stk_tile_tables *) *tables;   /* [n_table_sets], NULL = not built yet */
+    _Atomic(stk_workbench *) spare[STK_SPARE_BENCHES];
+};
+
+/* Row i, with i checked against the length. */
+stk_status stk_dataset_row(const stk_dataset *dataset, uint64_t i, stk_row *row, stk_error *error);
+
+/* The shared table set that a row names (row->tables), built at first use; NULL when it names none. */
+stk_status stk_dataset_tables(const stk_dataset *dataset, const stk_row *row, const stk_tile_tables **out,
+                              stk_error *error);
+
+/* A workbench for one call, from the spare ones or new; to be given back. */
+stk_status stk_dataset_take_bench(const stk_dataset *dataset, stk_workbench **out, stk_error *error);
+void stk_dataset_give_bench(const stk_dataset *dataset, stk_workbench *bench);
+
+/* Puts "record 12 (cats/1.jpg): " before the error's text, so that a person can find the image. */
+void stk_dataset_name_record(const stk_dataset *dataset, uint64_t i, stk_error *error);
+
+#endif

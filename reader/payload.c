@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/payload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "common/buffer.h"
+#include "common/cgroup.h"
+#include "common/checked.h"
+#include "common/fail.h"
+#include "common/hash.h"
+#include "reader/bitmap.h"
+#include "reader/file_system.h"
+
+enum {
+    SCRATCH_KEPT = 64 << 20,    /* scratch above this is given back after the outlier that needed it */
+    PREFETCH_BYTES = 8192,      /* larger records: the hardware's own prefetch does as well */
+    CACHE_LINE = 64
+};
+
+/* An open file; immutable once published in source->files. */
+typedef struct payload_file {
+    stk_file file;
+    uint64_t n_bytes;
+    const uint8_t *map; /* NULL: pread only */
+    stk_fs_kind kind;
+} payload_file;
+
+struct stk_payload_source {
+    stk_storage *storage;
+    stk_io io;
+    stk_verify_mode verify;
+    uint64_t max_record_bytes;
+    bool fits_memory;
+    stk_bitmap touched; /* record was read once, and its checksum was right */
+    _Atomic(payload_file *) *files;
+};
+
+static void file_free(payload_file *f)
+{
+    if (f == NULL) return;
+    if (f->map != NULL) munmap((void *)(uintptr_t)f->map, (size_t)f->n_bytes);
+    free(f);
+}
+
+static bool wants_map(const stk_payload_source *s, stk_fs_kind kind)
+{
+    if (s->io != STK_IO_AUTO) return s->io == STK_IO_MMAP;
+    return kind == STK_FS_MEMORY || (kind == STK_FS_LOCAL && s->fits_memory);
+}
+
+static stk_status file_open(const stk_payload_source *s, uint32_t number, payload_file **out, stk_error *error)
+{
+    payload_file *f = calloc(1, sizeof *f);
+    if (f == NULL) return stk_fail_memory(error, "an open file");
+    stk_status status = s->storage->ops->file(s->storage, number, &f->file, &f->n_bytes, error);
+    if (status != STK_OK) {
+        free(f);
+        return status;
+    }
+    f->kind = stk_fs_kind_of(f->file.fd);
+    if (f->n_bytes > 0 && f->n_bytes <= SIZE_MAX && wants_map(s, f->kind)) {
+        void *map = mmap(NULL, (size_t)f->n_bytes, PROT_READ, MAP_SHARED, f->file.fd, 0);
+        /* A file that cannot be mapped (address space limit, odd file system) can still be read. */
+        if (map != MAP_FAILED) f->map = map;
+    }
+    *out = f;
+    return STK_OK;
+}
+
+/* Threads that meet here at once each open the file; the first to publish wins. No lock, so that a fork in
+ * between leaves nothing locked in the child. */
+static stk_status file_get(const stk_payload_source *s, uint32_t number, payload_file **out, stk_error *error)
+{
+    if (number >= s->storage->n_files)
+        return stk_fail(error, STK_ERR_CORRUPT, "a record claims to lie in file %u of %u", number,
+                        s->storage->n_files);
+    payload_file *f = atomic_load_explicit(&s->files[number], memory_order_acquire);
+    if (f == NULL) {
+        STK_TRY(file_open(s, number, &f, error));
+        payload_file *other = NULL;
+        if (!atomic_compare_exchange_strong(&s->files[number], &other, f)) {
+            file_free(f);
+            f = other;
+        }
+    }
+    *out = f;
+    return STK_OK;
+}
+
+stk_status stk_payload_open(stk_storage *storage, const stk_dataset_options *options, stk_payload_source **out,
+                            stk_error *error)
+{
+    *out = NULL;
+    stk_payload_source *s = calloc(1, sizeof *s);
+    if (s == NULL) return stk_fail_memory(error, "the data set");
+    s->storage = storage;
+    s->io = options->io;
+    s->verify = options->verify;
+    s->max_record_bytes = options->max_record_bytes;
+    s->fits_memory = storage->total_bytes <= stk_memory_allowed() / 2;
+    s->files = calloc((size_t)storage->n_files + 1, sizeof *s->files);
+    stk_status status = STK_OK;
+    if (s->files == NULL) status = stk_fail_memory(error, "the data set's files");
+    if (status == STK_OK) status = stk_bitmap_open(&s->touched, storage->n_rows, error);
+    if (status == STK_OK)
+        *out = s;
+    else
+        stk_payload_close(&s);
+    return status;
+}
+
+void stk_payload_close(stk_payload_source **source)
+{
+    stk_payload_source *s = *source;
+    if (s == NULL) return;
+    for (uint32_t i = 0; s->files != NULL && i < s->storage->n_files; i++) file_free(atomic_load(&s->files[i]));
+    free((void *)s->files);
+    stk_bitmap_close(&s->touched);
+    free(s);
+    *source = NULL;
+}
+
+const char *stk_payload_road(const stk_payload_source *s)
+{
+    if (s->storage->road != NULL) return s->storage->road;
+    payload_file *f;
+    if (s->storage->n_files == 0 || file_get(s, 0, &f, NULL) != STK_OK) return "pread";
+    return f->map != NULL ? "mmap" : "pread";
+}
+
+stk_status stk_payload_ctx_init(stk_payload_ctx *ctx, const stk_payload_source *source, stk_error *error)
+{
+    *ctx = (stk_payload_ctx){0};
+    ctx->checked = calloc((size_t)source->storage->n_files + 1, sizeof *ctx->checked);
+    if (ctx->checked == NULL) return stk_fail_memory(error, "a reading thread");
+    ctx->round = 1;
+    return STK_OK;
+}
+
+void stk_payload_ctx_free(stk_payload_ctx *ctx)
+{
+    stk_buffer_free(&ctx->scratch);
+    free(ctx->checked);
+    *ctx = (stk_payload_ctx){0};
+}
+
+/* Round 0 means "never": it is left out when the counter wraps. */
+void stk_payload_begin_round(stk_payload_ctx *ctx)
+{
+    if (++ctx->round == 0) ctx->round = 1;
+}
+
+/* Once a round: is the file as long as it was when it was mapped? */
+static stk_status check_size(stk_payload_ctx *ctx, uint32_t number, const payload_file *f, stk_error *error)
+{
+    if (ctx->checked[number] == ctx->round) return STK_OK;
+    uint64_t n_bytes;
+    STK_TRY(stk_file_size(&f->file, &n_bytes, error));
+    if (n_bytes < f->n_bytes)
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: was cut short while in use, from %llu to %llu bytes", f->file.path,
+                        (unsigned long long)f->n_bytes, (unsigned long long)n_bytes);
+    ctx->checked[number] = ctx->round;
+    return STK_OK;
+}
+
+static stk_status scratch_for(stk_payload_ctx *ctx, uint64_t n_bytes, stk_error *error)
+{
+    if (n_bytes > SIZE_MAX / 2) return stk_fail_memory(error, "a record");
+    if (ctx->scratch.capacity > SCRATCH_KEPT && n_bytes <= SCRATCH_KEPT) stk_buffer_free(&ctx->scratch);
+    ctx->scratch.n_bytes = 0; /* nothing in it is worth copying when it grows */
+    return stk_buffer_resize(&ctx->scratch, (size_t)n_bytes, error);
+}
+
+static stk_status check_hash(const uint8_t *data, const stk_row *row, const char *path, stk_error *error)
+{
+    uint64_t found = stk_hash64(data, (size_t)row->n_bytes);
+    if (found == row->xxh3) return STK_OK;
+    return stk_fail(error, STK_ERR_CHECKSUM,
+                    "%s: the record's bytes are damaged (checksum %016llx, stored %016llx); run stoker verify", path,
+                    (unsigned long long)found, (unsigned long long)row->xxh3);
+}
+
+static stk_status read_record(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,
+                              const payload_file *f, stk_error *error)
+{
+    STK_TRY(scratch_for(ctx, row->n_bytes, error));
+    if (f != NULL) return stk_file_read_at(&f->file, ctx->scratch.data, (size_t)row->n_bytes, row->offset, error);
+    if (s->storage->ops->fetch == NULL)
+        return stk_fail(error, STK_ERR_CORRUPT, "record %llu has no place", (unsigned long long)i);
+    return s->storage->ops->fetch(s->storage, i, row, ctx->scratch.data, error);
+}
+
+stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,
+                           const uint8_t **data, stk_error *error)
+{
+    *data = NULL;
+    if (row->n_bytes > s->max_record_bytes)
+        return stk_fail(error, STK_ERR_LIMIT, "a record of %llu bytes is above the limit max_record_bytes of %llu",
+                        (unsigned long long)row->n_bytes, (unsigned long long)s->max_record_bytes);
+    payload_file *f = NULL;
+    if (row->offset != UINT64_MAX) {
+        STK_TRY(file_get(s, row->file, &f, error));
+        if (!stk_range_inside(row->offset, row->n_bytes, f->n_bytes))
+            return stk_fail(error, STK_ERR_CORRUPT, "%s: a record reaches beyond the file's end", f->file.path);
+    }
+    bool touched = stk_bitmap_get(&s->touched, i);
+    if (touched && f != NULL && f->map != NULL) {
+        STK_TRY(check_size(ctx, row->file, f, error));
+        *data = f->map + row->offset;
+    } else {
+        STK_TRY(read_record(s, ctx, i, row, f, error));
+        *data = ctx->scratch.data;
+    }
+    if (row->has_xxh3 && (s->verify == STK_VERIFY_ALWAYS || (s->verify == STK_VERIFY_FIRST && !touched)))
+        STK_TRY(check_hash(*data, row, f != NULL ? f->file.path : s->storage->ops->name, error));
+    if (!touched) stk_bitmap_set(&s->touched, i);
+    return STK_OK;
+}
+
+void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row *row)
+{
+    if (row->offset == UINT64_MAX || row->n_bytes > PREFETCH_BYTES || row->file >= s->storage->n_files) return;
+    const payload_file *f = atomic_load_explicit(&s->files[row->file], memory_order_acquire);
+    if (f == NULL || f->map == NULL || !stk_bitmap_get(&s->touched, i)) return;
+    if (!stk_range_inside(row->offset, row->n_bytes, f->n_bytes)) return;
+    const uint8_t *p = f->map + row->offset;
+    for (uint64_t k = 0; k < row->n_bytes; k += CACHE_LINE) __builtin_prefetch(p + k);
+}
+
+/* One byte by RWF_NOWAIT: EAGAIN when the page would have to be read. Where the file system does not know that
+ * flag, a read would be the only way to find out. */
+stk_residency stk_payload_residency(const stk_payload_source *s, const stk_row *row)
+{
+    payload_file *f;
+    if (row->offset == UINT64_MAX || row->n_bytes == 0 || file_get(s, row->file, &f, NULL) != STK_OK)
+        return STK_RESIDENT; /* nothing that could be asked for */
+    if (f->kind == STK_FS_MEMORY) return STK_RESIDENT;
+    uint8_t byte;
+    struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+    ssize_t got = preadv2(f->file.fd, &piece, 1, (off_t)(row->offset + row->n_bytes - 1), RWF_NOWAIT);
+    if (got >= 0) return STK_RESIDENT;
+    return errno == EAGAIN ? STK_NOT_RESIDENT : STK_RESIDENCY_UNKNOWN;
+}
+
+void stk_payload_ask(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes)
+{
+    payload_file *f;
+    if (file_get(s, file, &f, NULL) != STK_OK || f->kind == STK_FS_MEMORY) return;
+    /* A refusal (no such advice on this file system) leaves the reading to the decoders. */
+    (void)posix_fadvise(f->file.fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_WILLNEED);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/sample_render.h"
+
+#include "common/fail.h"
+
+stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data, stk_render_job *job,
+                            stk_error *error)
+{
+    if (row->encoding == STK_ENCODING_ARRAY || row->channels == 0)
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "is an array, not an image; read its payload");
+    *job = (stk_render_job){
+        .data = data,
+        .n_bytes = (size_t)row->n_bytes,
+        .encoding = (stk_encoding)row->encoding,
+        .width = row->width,
+        .height = row->height,
+        .channels = row->channels,
+        .orientation = row->orientation,
+    };
+    return row->tables == 0 ? STK_OK : stk_dataset_tables(dataset, row, &job->tables, error);
+}
+
+stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, bool ignore_damage, stk_error *error)
+{
+    stk_damage_report damage;
+    STK_TRY(stk_render(codec, job, &damage, error));
+    if (ignore_damage || (damage.kinds & ~(uint32_t)STK_DAMAGE_EXTRANEOUS) == 0) return STK_OK;
+    return stk_fail(error, STK_ERR_DAMAGED, "damaged: %s", damage.text);
+}
