@@ -1,1 +1,0 @@
-typedef int stk_placeholder_format;
