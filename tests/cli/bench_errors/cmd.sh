@@ -1,6 +1,5 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# 
 # shellcheck source=tests/cli/files/tree.sh
 . "$FILES/tree.sh"
 stoker pack -q "$DATA/clothing" x.stk

@@ -1,4 +1,3 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# 
 stoker --version
