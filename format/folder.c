@@ -48,6 +48,7 @@ static stk_status check_shard(const folder *f, const stk_manifest_shard *want, c
 {
     const char *what = NULL;
     if (strcmp(shard->id, want->id) != 0) what = "its id is another";
+    else if (shard->total_bytes != want->n_bytes) what = "its size is another";
     else if (shard->n_rows != want->n_rows) what = "its number of records is another";
     else if (stk_shard_first_record(shard) != want->first_row) what = "its place in the data set is another";
     else if (shard->n_table_sets != want->n_table_sets) what = "its number of table sets is another";
@@ -148,9 +149,55 @@ static stk_status folder_tables(stk_storage *self, uint32_t set, const uint8_t *
     return stk_fail(error, STK_ERR_ARGUMENT, "%s: no table set number %u", f->path, set);
 }
 
+/* Findings of a shard, numbered as in the whole data set. */
+typedef struct shard_findings {
+    stk_storage_issue_fn fn;
+    void *user;
+    const stk_manifest_shard *at;
+    uint32_t number;
+} shard_findings;
+
+static void pass_on(void *user, const stk_storage_issue *issue)
+{
+    const shard_findings *f = user;
+    stk_storage_issue whole = *issue;
+    whole.file = f->number;
+    if (whole.record != UINT64_MAX) whole.record += f->at->first_row;
+    f->fn(f->user, &whole);
+}
+
+/* A shard that cannot be opened is a finding; the others are looked at all the same. */
+static stk_status folder_check(stk_storage *self, stk_storage_issue_fn fn, void *user, stk_error *error)
+{
+    folder *f = (folder *)self;
+    for (uint32_t i = 0; i < f->manifest.n_shards; i++) {
+        stk_error found;
+        stk_storage *shard;
+        shard_findings findings = {.fn = fn, .user = user, .at = &f->manifest.shards[i], .number = i};
+        stk_status status = get_shard(f, i, &shard, &found);
+        if (status == STK_OK) {
+            STK_TRY(shard->ops->check(shard, pass_on, &findings, error));
+            continue;
+        }
+        if (status == STK_ERR_MEMORY) return stk_fail(error, status, "%s", found.text);
+        stk_storage_issue issue = {.record = UINT64_MAX, .file = i, .reason = found.text};
+        fn(user, &issue);
+    }
+    return STK_OK;
+}
+
+static stk_status folder_check_record(stk_storage *self, uint64_t i, stk_error *error)
+{
+    folder *f = (folder *)self;
+    stk_storage *shard;
+    uint32_t number = shard_of(f, i);
+    STK_TRY(get_shard(f, number, &shard, error));
+    return shard->ops->check_record(shard, i - f->manifest.shards[number].first_row, error);
+}
+
 static const stk_storage_ops folder_ops = {
     .name = "stk-folder", .close = folder_close, .row = folder_row, .file = folder_file, .value = folder_value,
-    .tables = folder_tables};
+    .tables = folder_tables, .check = folder_check, .check_record = folder_check_record};
 
 static stk_status read_manifest(folder *f, stk_error *error)
 {

@@ -196,6 +196,13 @@ stk_status stk_index_load(stk_index_reader *r, uint32_t unit, uint64_t block, co
     return STK_OK;
 }
 
+/* The null mask follows the values of a unit. */
+static bool is_null(const uint8_t *values, uint64_t n_rows, uint32_t row_bytes, uint64_t i)
+{
+    const uint8_t *nulls = values + stk_align8(n_rows * row_bytes);
+    return (nulls[i / 8] >> i % 8 & 1) != 0;
+}
+
 static stk_status bad_value(const stk_index_reader *r, uint32_t column, uint64_t row, stk_error *error)
 {
     return stk_fail(error, STK_ERR_CORRUPT, "%s: column '%s' of record %llu is damaged", r->file->path,
@@ -222,16 +229,40 @@ static stk_status inline_value(stk_index_reader *r, uint32_t column, uint64_t ro
     return STK_OK;
 }
 
+/* Inside the strings section, and of a size that the type can have. */
+static bool reference_ok(const stk_index_reader *r, uint32_t column, const stk_external_ref *ref)
+{
+    const stk_column *c = &r->columns[column];
+    size_t size = stk_type_size(c->type);
+    bool shape = size == 0 || (c->n_items == 0 ? ref->n_bytes % size == 0 : ref->n_bytes == size * c->n_items);
+    return shape && stk_range_inside(ref->offset, ref->n_bytes, r->trailer.strings_bytes);
+}
+
+bool stk_index_slot_ok(const stk_index_reader *r, uint32_t column, const uint8_t *unit, uint64_t i)
+{
+    const stk_reader_column *d = &r->details[column];
+    stk_unit_header header;
+    memcpy(&header, unit, sizeof header);
+    const uint8_t *values = unit + sizeof header;
+    uint64_t rows = stk_index_block_rows(r, header.first_row / STK_BLOCK_ROWS);
+    if (r->columns[column].nullable && is_null(values, rows, d->row_bytes, i)) return true;
+    const uint8_t *slot = values + i * d->row_bytes;
+    stk_external_ref ref;
+    switch (d->storage) {
+    case STK_STORE_INLINE: break;
+    case STK_STORE_DICTIONARY: return stk_load32(slot) < d->entry.dictionary_entries;
+    case STK_STORE_EXTERNAL: memcpy(&ref, slot, sizeof ref); return reference_ok(r, column, &ref);
+    }
+    return true;
+}
+
 static stk_status external_value(stk_index_reader *r, uint32_t column, uint64_t row, const uint8_t *slot,
                                  void *buffer, size_t capacity, stk_value *out, stk_error *error)
 {
     const stk_column *c = &r->columns[column];
     stk_external_ref ref;
     memcpy(&ref, slot, sizeof ref);
-    size_t size = stk_type_size(c->type);
-    bool shape = size == 0 || (c->n_items == 0 ? ref.n_bytes % size == 0 : ref.n_bytes == size * c->n_items);
-    if (!shape || !stk_range_inside(ref.offset, ref.n_bytes, r->trailer.strings_bytes))
-        return bad_value(r, column, row, error);
+    if (!reference_ok(r, column, &ref)) return bad_value(r, column, row, error);
     STK_TRY(room_for(ref.n_bytes, capacity, out, error));
     if (ref.n_bytes > 0)
         STK_TRY(stk_file_read_at(r->file, buffer, ref.n_bytes, r->trailer.strings_offset + ref.offset, error));
@@ -299,12 +330,9 @@ stk_status stk_index_value(stk_index_reader *r, uint32_t column, uint64_t row, v
     STK_TRY(stk_index_unit(r, column + 1, block, &unit, error));
     const stk_reader_column *d = &r->details[column];
     const uint8_t *values = unit + sizeof(stk_unit_header);
-    if (r->columns[column].nullable) {
-        const uint8_t *nulls = values + stk_align8(stk_index_block_rows(r, block) * d->row_bytes);
-        if ((nulls[in_block / 8] >> in_block % 8 & 1) != 0) {
-            *out = (stk_value){.is_null = true};
-            return STK_OK;
-        }
+    if (r->columns[column].nullable && is_null(values, stk_index_block_rows(r, block), d->row_bytes, in_block)) {
+        *out = (stk_value){.is_null = true};
+        return STK_OK;
     }
     const uint8_t *slot = values + in_block * d->row_bytes;
     stk_status status = STK_ERR_INTERNAL;

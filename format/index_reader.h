@@ -58,6 +58,10 @@ static inline stk_status stk_index_unit(stk_index_reader *reader, uint32_t unit,
 stk_status stk_index_value(stk_index_reader *reader, uint32_t column, uint64_t row, void *buffer, size_t capacity,
                            stk_value *out, stk_error *error);
 
+/* Whether what row i of a checked unit of column `column` holds points into its section (always true for values
+ * that lie in the row itself). */
+bool stk_index_slot_ok(const stk_index_reader *reader, uint32_t column, const uint8_t *unit, uint64_t i);
+
 /* Rows in a block, and the place of a unit in the file. */
 uint64_t stk_index_block_rows(const stk_index_reader *reader, uint64_t block);
 uint64_t stk_index_unit_place(const stk_index_reader *reader, uint32_t unit, uint64_t block, uint64_t *n_bytes);

@@ -5,23 +5,11 @@
 #include <string.h>
 
 #include "common/fail.h"
-#include "format/index_reader.h"
-#include "format/metadata.h"
-#include "format/table_sets.h"
-
-typedef struct shard {
-    stk_storage head;
-    char *path;
-    stk_file file;
-    stk_shard_header header;
-    stk_index_reader index;
-    stk_metadata metadata;
-    stk_table_sets tables;
-} shard;
+#include "format/shard_internal.h"
 
 static void shard_close(stk_storage *self)
 {
-    shard *s = (shard *)self;
+    stk_shard *s = (stk_shard *)self;
     stk_table_sets_close(&s->tables);
     stk_metadata_close(&s->metadata);
     stk_index_reader_close(&s->index);
@@ -30,9 +18,9 @@ static void shard_close(stk_storage *self)
     free(s);
 }
 
-static stk_status shard_row(stk_storage *self, uint64_t i, stk_row *out, stk_error *error)
+stk_status stk_shard_row(stk_storage *self, uint64_t i, stk_row *out, stk_error *error)
 {
-    shard *s = (shard *)self;
+    stk_shard *s = (stk_shard *)self;
     const uint8_t *unit;
     STK_TRY(stk_index_unit(&s->index, 0, i >> STK_BLOCK_SHIFT, &unit, error));
     stk_core_row row;
@@ -47,7 +35,7 @@ static stk_status shard_row(stk_storage *self, uint64_t i, stk_row *out, stk_err
 
 static stk_status shard_file(stk_storage *self, uint32_t number, stk_file *out, uint64_t *n_bytes, stk_error *error)
 {
-    shard *s = (shard *)self;
+    stk_shard *s = (stk_shard *)self;
     if (number != 0) return stk_fail(error, STK_ERR_ARGUMENT, "%s: is one file, not %u", s->path, number);
     *out = s->file;
     *n_bytes = s->head.total_bytes;
@@ -57,7 +45,7 @@ static stk_status shard_file(stk_storage *self, uint32_t number, stk_file *out, 
 static stk_status shard_value(stk_storage *self, uint32_t column, uint64_t i, void *buffer, size_t capacity,
                               stk_value *out, stk_error *error)
 {
-    shard *s = (shard *)self;
+    stk_shard *s = (stk_shard *)self;
     if (column >= self->n_columns || i >= self->n_rows)
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: no column %u or no record %llu", s->path, column,
                         (unsigned long long)i);
@@ -67,21 +55,21 @@ static stk_status shard_value(stk_storage *self, uint32_t column, uint64_t i, vo
 static stk_status shard_tables(stk_storage *self, uint32_t set, const uint8_t **blob, size_t *n_bytes,
                                stk_error *error)
 {
-    shard *s = (shard *)self;
+    stk_shard *s = (stk_shard *)self;
     return stk_table_sets_get(&s->tables, &s->file, &s->header, set, blob, n_bytes, error);
 }
 
 static const stk_storage_ops shard_ops = {
-    .name = "stk", .close = shard_close, .row = shard_row, .file = shard_file, .value = shard_value,
-    .tables = shard_tables};
+    .name = "stk", .close = shard_close, .row = stk_shard_row, .file = shard_file, .value = shard_value,
+    .tables = shard_tables, .check = stk_shard_check, .check_record = stk_shard_check_record};
 
 uint64_t stk_shard_first_record(const stk_storage *storage)
 {
-    return ((const shard *)storage)->header.first_record;
+    return ((const stk_shard *)storage)->header.first_record;
 }
 
 /* A file of which not even the magic is there gets the magic's error, not "too short". */
-static stk_status read_ends(shard *s, stk_shard_trailer *trailer, stk_error *error)
+static stk_status read_ends(stk_shard *s, stk_shard_trailer *trailer, stk_error *error)
 {
     uint64_t n = 0;
     STK_TRY(stk_file_size(&s->file, &n, error));
@@ -96,7 +84,7 @@ static stk_status read_ends(shard *s, stk_shard_trailer *trailer, stk_error *err
     return stk_trailer_check(trailer, &s->header, n, s->path, error);
 }
 
-static void fill_head(shard *s, const stk_shard_trailer *trailer)
+static void fill_head(stk_shard *s, const stk_shard_trailer *trailer)
 {
     stk_storage *head = &s->head;
     head->ops = &shard_ops;
@@ -112,7 +100,7 @@ static void fill_head(shard *s, const stk_shard_trailer *trailer)
     stk_id_text(trailer->id, head->id);
 }
 
-static stk_status read_metadata(shard *s, const stk_shard_trailer *t, stk_error *error)
+static stk_status read_metadata(stk_shard *s, const stk_shard_trailer *t, stk_error *error)
 {
     char *text = malloc((size_t)t->metadata_bytes + 1);
     if (text == NULL) return stk_fail_memory(error, "metadata");
@@ -131,7 +119,7 @@ static stk_status read_metadata(shard *s, const stk_shard_trailer *t, stk_error 
 static stk_status open_plain(const char *path, stk_storage **out, stk_error *error)
 {
     *out = NULL;
-    shard *s = calloc(1, sizeof *s);
+    stk_shard *s = calloc(1, sizeof *s);
     if (s == NULL) return stk_fail_memory(error, "a shard");
     s->file = STK_FILE_CLOSED;
     stk_status status = STK_OK;
@@ -157,7 +145,7 @@ cleanup:
 static stk_status check_all_places(stk_storage *storage, stk_error *error)
 {
     stk_row row;
-    for (uint64_t i = 0; i < storage->n_rows; i++) STK_TRY(shard_row(storage, i, &row, error));
+    for (uint64_t i = 0; i < storage->n_rows; i++) STK_TRY(stk_shard_row(storage, i, &row, error));
     return STK_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "support/shard_maker.h"
 #include "support/temporary.h"
 
-static stk_error error;
+static _Thread_local stk_error error;
 
 static void check_value(stk_storage *s, uint32_t column, uint64_t i, uint64_t pattern)
 {
