@@ -40,6 +40,7 @@ from stoker._errors import (
     UnsupportedError,
     VersionError,
 )
+from stoker._from_torchvision import Translated, from_torchvision
 from stoker._loader import Loader, LoaderIterator
 from stoker._native import ffi as _ffi
 from stoker._native import lib as _lib
@@ -85,12 +86,14 @@ __all__ = [
     "ThreadError",
     "Train",
     "Transform",
+    "Translated",
     "UnsupportedError",
     "VerifyIssue",
     "VerifyProgress",
     "VerifyReport",
     "VersionError",
     "cpu",
+    "from_torchvision",
     "open",
     "pack",
     "usable_threads",

@@ -9,16 +9,18 @@ import threading
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 import numpy as np
 
 from stoker import _distributed, _torch_names
+from stoker._ahead import Ahead, Item
 from stoker._batch import BatchInfo, Converter
 from stoker._enums import DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, constant
 from stoker._errors import ArgumentError, StateError, call, raise_status
+from stoker._from_torchvision import Translated
 from stoker._native import ffi, lib
-from stoker._transforms import AsStored, Boxes, PadCrop, Size, Train, Transform
+from stoker._transforms import AsStored, Boxes, Size, Transform
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -43,6 +45,7 @@ class _Core:
         self.pid = os.getpid()
         self.dataset_c = dataset_c
         self.keep = keep
+        self.closing = False
         self.lock = threading.Lock()
         self.out = ffi.new("stk_batch **")
         self.error = ffi.new("stk_error *")
@@ -61,6 +64,7 @@ class _Core:
     def close(self) -> None:
         if os.getpid() != self.pid:
             return
+        self.closing = True  # a thread that waits in next() would take the lock again and again
         with self.lock:
             if self.c is not None:
                 lib.stk_py_close_loader(self.c, self.pid)
@@ -70,7 +74,7 @@ class _Core:
     def handle(self) -> Any:
         if os.getpid() != self.pid:
             raise StateError(_FORKED)
-        if self.c is None:
+        if self.closing:
             raise StateError("this Loader was closed")
         return self.c
 
@@ -86,6 +90,13 @@ class _Core:
             if status != lib.STK_AGAIN:
                 raise_status(status, self.error)
 
+    def state(self) -> str:
+        """The position after the last batch that C handed over, as JSON text."""
+        text = ffi.new("char[]", lib.STK_STATE_BYTES)
+        with self.lock:
+            call(lib.stk_loader_state, self.handle(), text)
+        return str(ffi.string(text).decode())
+
     def log_lines(self) -> list[str]:
         lines: list[str] = []
         text = ffi.new("char[1024]")
@@ -93,6 +104,29 @@ class _Core:
             while self.c is not None and lib.stk_py_log_take(self.log, text, 1024):
                 lines.append(ffi.string(text).decode("utf-8", "replace"))
         return lines
+
+
+class _Producer:
+    """Makes batches for the on_batch thread. Knows the C loader, not the Loader, which may be let go."""
+
+    def __init__(self, core: _Core, convert: Converter, on_batch: Callable[[Any], Any]) -> None:
+        self._core, self._convert, self._on_batch = core, convert, on_batch
+
+    def __call__(self) -> Item:
+        try:
+            raw = self._core.next()
+        except StateError:
+            return Item(end=True)  # the Loader was closed, at interpreter exit say
+        except Exception as exception:
+            return Item(exception=exception, state=self._core.state())
+        if raw is None:
+            return Item(end=True)
+        state = self._core.state()
+        try:
+            out, info = self._convert(raw)
+            return Item(value=(self._on_batch(out), info), state=state)
+        except Exception as exception:
+            return Item(exception=exception, state=state)
 
 
 class Loader:
@@ -124,6 +158,8 @@ class Loader:
         on_bad: "error" raises at the batch of a bad image and goes on with the next one, "skip" leaves its
             row out, "substitute" puts a good sample in its place. All are counted in :meth:`stats`.
         columns: names of columns; batches are then dicts with "image", "label", "id", "n_valid" and these.
+        on_batch: a callable that takes what the loop would have got (a tuple or dict) and returns what it
+            gets; runs in a thread of its own, one batch after the other, ahead of the loop.
         weights: one number a record, or "balanced" (each class equally often): drawn with replacement.
         n_draws: samples an epoch with weights; None: as many as there are.
         repeats: repeated augmentation: each sample this many times an epoch.
@@ -157,6 +193,7 @@ class Loader:
         last: Last = "keep",
         on_bad: OnBad = "error",
         columns: Optional[Sequence[str]] = None,
+        on_batch: Optional[Callable[[Any], Any]] = None,
         weights: Union[str, ArrayLike, None] = None,
         n_draws: Optional[int] = None,
         repeats: int = 1,
@@ -179,6 +216,7 @@ class Loader:
             "world": world,
             "num_threads": num_threads,
             "prefetch": prefetch,
+            "on_batch": on_batch,
         }
         dataset = _torch_names.translate(torch_names, dataset, options)
         self._dataset = dataset
@@ -190,6 +228,12 @@ class Loader:
             )
         if isinstance(self._transform, Boxes):
             self._transform._check(int(lib.stk_dataset_len(dataset._c())))
+        if isinstance(self._transform, Translated):
+            t = self._transform
+            device = "cpu" if device is None else device
+            dtype, norm = dtype or t.dtype, t.norm  # type: ignore[assignment]
+            mean, std = mean if mean is not None else t.mean, std if std is not None else t.std
+            options["on_batch"] = _after(t.rest, on_batch) if t.rest else on_batch
         self._options = options
         self._order = _order(options, order, self._transform)
         self._batch_size = _batch_size(batch_size, dataset, options, repeats)
@@ -206,6 +250,9 @@ class Loader:
         self._resized = False
         self._generation = 0
         self._batch: Optional[BatchInfo] = None
+        self._on_batch: Optional[Callable[[Any], Any]] = options["on_batch"]
+        self._ahead: Optional[Ahead] = None
+        self._ahead_state: Optional[str] = None  # after the last batch that the loop got
         self._open()
         self._epoch = 0
         self._begun = False  # True between an epoch's first batch and its end
@@ -215,11 +262,15 @@ class Loader:
     def __iter__(self) -> LoaderIterator:
         """The next epoch; after :meth:`load_state_dict`, the rest of the epoch that was saved."""
         self._core.handle()
+        self._stop_ahead()
         if self._resized:
             self._reopen(self._epoch + 1 if self._begun else self._epoch)
         elif self._begun:
             self._set_epoch(self._epoch + 1)
         self._generation += 1
+        if self._on_batch is not None:
+            self._ahead_state = self._core.state()
+            self._ahead = Ahead(_Producer(self._core, self._convert, self._on_batch))
         return LoaderIterator(self, self._generation)
 
     def __len__(self) -> int:
@@ -227,17 +278,44 @@ class Loader:
         return int(lib.stk_loader_len(self._core.handle()))
 
     def _next(self) -> Any:
+        if self._ahead is not None:
+            return self._next_ahead(self._ahead)
         raw = self._core.next()
         if raw is None:
-            self._epoch += 1
-            self._begun = False
-            raise StopIteration
+            self._end_epoch()
         self._begun = True
         out, self._batch = self._convert(raw)
+        self._warn()
+        return out
+
+    def _next_ahead(self, ahead: Ahead) -> Any:
+        item = ahead.get()
+        self._warn()
+        if item.end:
+            self._stop_ahead()
+            self._end_epoch()
+        self._begun = True
+        self._ahead_state = item.state
+        if item.exception is not None:
+            raise item.exception
+        out, self._batch = item.value
+        return out
+
+    def _end_epoch(self) -> NoReturn:
+        self._epoch += 1
+        self._begun = False
+        raise StopIteration
+
+    def _stop_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = self._ahead_state = None
+
+    def _warn(self) -> None:
+        """Passes on what C had to say, as warnings."""
         if lib.stk_py_log_waiting(self._core.log):
             for line in self._core.log_lines():
-                warnings.warn(line, stacklevel=3)
-        return out
+                warnings.warn(line, stacklevel=4)
 
     # Epochs and state
 
@@ -259,15 +337,14 @@ class Loader:
             self._set_epoch(int(epoch))
 
     def _set_epoch(self, epoch: int) -> None:
+        self._stop_ahead()
         call(lib.stk_loader_set_epoch, self._core.handle(), epoch)
         self._generation += 1
         self._epoch, self._begun = epoch, False
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the last delivered batch, as plain JSON data; a few hundred bytes."""
-        text = ffi.new("char[]", lib.STK_STATE_BYTES)
-        call(lib.stk_loader_state, self._core.handle(), text)
-        state = json.loads(ffi.string(text).decode())
+        state = json.loads(self._ahead_state or self._core.state())
         assert isinstance(state, dict)
         return state
 
@@ -277,6 +354,7 @@ class Loader:
         The next ``iter()`` gives the rest of the saved epoch (nothing, when it had been delivered whole but
         for its end). Raises ArgumentError for a state of another data set, order or seed.
         """
+        self._stop_ahead()
         call(lib.stk_loader_restore, self._core.handle(), json.dumps(dict(state)).encode())
         self._generation += 1
         self._epoch, self._begun = int(state["epoch"]), False
@@ -356,6 +434,7 @@ class Loader:
 
     def close(self) -> None:
         """Stops the threads. Batches that you keep stay valid. Happens by itself at the end."""
+        self._stop_ahead()
         self._core.close()
 
     def __enter__(self) -> Loader:
@@ -488,6 +567,19 @@ class Sampler:
         return len(self._loader.dataset)
 
 
+def _after(rest: Sequence[Callable[[Any], Any]], on_batch: Optional[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """torchvision's untranslated steps on the images of a batch, then the user's own callable."""
+
+    def run(batch: Any) -> Any:
+        images = batch["image"] if isinstance(batch, dict) else batch[0]
+        for step in rest:
+            images = step(images)
+        batch = {**batch, "image": images} if isinstance(batch, dict) else (images, *batch[1:])
+        return batch if on_batch is None else on_batch(batch)
+
+    return run
+
+
 def _order(options: Mapping[str, Any], order: Optional[str], transform: Transform) -> str:
     """One order out of shuffle=, order= and weights=, which must not contradict each other."""
     shuffle = options["shuffle"]
@@ -507,7 +599,7 @@ def _order(options: Mapping[str, Any], order: Optional[str], transform: Transfor
             raise ArgumentError(f"shuffle={shuffle} contradicts order={order!r}; give one of them")
         return order
     if shuffle is None:
-        shuffle = isinstance(transform, (Train, PadCrop))
+        shuffle = transform.shuffles
     return "shuffle" if shuffle else "sequential"
 
 

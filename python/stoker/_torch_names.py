@@ -53,6 +53,10 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
                 ours["prefetch"] = int(value)
         elif name == "drop_last":
             ours["last"] = "drop" if value else ours["last"]
+        elif name == "collate":
+            if value is not None and ours["on_batch"] is not None:
+                raise ArgumentError("collate= is another name of on_batch=; give one of them")
+            ours["on_batch"] = value or ours["on_batch"]
         elif name == "sampler":
             if value is not None:
                 dataset = _sampler(value, dataset, ours)

@@ -24,6 +24,7 @@ class Transform:
     """Base of the transforms: a value that can be compared, printed, pickled, and given to a Loader."""
 
     _kind: int
+    flip: float
     size: Optional[tuple[int, int]]
     filter: str
     pixels: str
@@ -36,6 +37,11 @@ class Transform:
         constant(COLORS, "color", color)
         constant(MODES, "mode", mode)
         self.filter, self.pixels, self.color, self.mode = filter, pixels, color, mode
+
+    @property
+    def shuffles(self) -> bool:
+        """True for transforms made for training: a Loader shuffles under them unless told otherwise."""
+        return False
 
     def _fill(self, raw: Any) -> tuple[Any, ...]:
         """Writes this transform into an stk_transform; returns what must stay alive as long as it is used."""
@@ -93,6 +99,10 @@ class Train(Transform):
         self.ratio = _range("ratio", ratio)
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
+
+    @property
+    def shuffles(self) -> bool:
+        return True
 
     def _fill(self, raw: Any) -> tuple[Any, ...]:
         keep = super()._fill(raw)
@@ -165,6 +175,10 @@ class PadCrop(Transform):
         if len(self.fill) > 4 or not all(0 <= int(v) <= 255 for v in self.fill):
             raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
         self._common("bilinear", "pillow13", color, mode)
+
+    @property
+    def shuffles(self) -> bool:
+        return True
 
     def _fill(self, raw: Any) -> tuple[Any, ...]:
         keep = super()._fill(raw)

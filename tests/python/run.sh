@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel, installs it in bare virtual environments, and runs the Python tests there:
+#   tests/python/run.sh [pytest arguments]
+# Needs python3 with venv and a C compiler with the development packages that quickstart names. Environment:
+#   STOKER_CORPUS       the corpus of real files; tests that need it are reported as skipped without it
+#   STOKER_BUILD_DIR    where environments and wheel go (default: build/ of the checkout)
+#   STOKER_PYTHON_EXE   the Python to test (default: python3)
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${STOKER_BUILD_DIR:-$root/build}/python-tests
+python=${STOKER_PYTHON_EXE:-python3}
+mkdir -p "$build"
+
+# make_venv NAME REQUIREMENTS...: an environment made again only when its requirements changed.
+make_venv() {
+    local venv=$build/$1 stamp want
+    shift
+    stamp=$venv/requirements.stamp
+    want=$("$python" -c 'import sys; print(sys.version)'; cat "$@")
+    if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
+        rm -rf "$venv"
+        "$python" -m venv "$venv"
+        local file
+        for file in "$@"; do
+            "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$file"
+        done
+        printf '%s\n' "$want" > "$stamp"
+    fi
+}
+
+echo "== wheel"
+"$python" -m venv "$build/wheel-venv"
+"$build/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=0.10' 'cffi>=1.17' cmake ninja
+rm -rf "$build/wheel"
+"$build/wheel-venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+    --config-settings=build-dir="$build/cmake" --wheel-dir "$build/wheel" "$root"
+wheel=$(echo "$build"/wheel/stoker-*.whl)
+echo "$wheel"
+
+here=$root/tests/python
+make_venv pillow13 "$here/requirements.txt"
+make_venv pillow12 "$here/requirements-pillow12.txt"
+for venv in pillow13 pillow12; do
+    "$build/$venv/bin/pip" install --quiet --disable-pip-version-check "cffi>=1.15"
+    "$build/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
+done
+
+cd "$build"
+status=0
+echo "== tests (Pillow 13)"
+"$build/pillow13/bin/python" -m pytest -p no:cacheprovider "$here" "$root/tests/corpus" "$@" || status=$?
+echo "== pixels against Pillow 12.3"
+"$build/pillow12/bin/python" -m pytest -p no:cacheprovider "$here/test_pillow.py" || status=$?
+exit $status

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who owns a batch's memory, and for how long."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stoker
+
+
+def checksums(loader: stoker.Loader) -> list[int]:
+    return [int(images.astype(np.uint64).sum()) for images, _ in loader]
+
+
+def test_kept_batches_are_never_overwritten(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    kept = [(images, images.copy()) for images, _ in stoker.Loader(ds, 16, transform=stoker.PadCrop(), seed=1)]
+    gc.collect()
+    assert len(kept) == 14
+    assert all(np.array_equal(images, copy) for images, copy in kept)
+    addresses = {images.__array_interface__["data"][0] for images, _ in kept}
+    assert len(addresses) == 14 and all(address % 64 == 0 for address in addresses)
+
+
+def test_without_a_copy_and_writable(tiny: Path) -> None:
+    images, _ = next(iter(stoker.Loader(stoker.open(tiny), 16)))
+    assert not images.flags.owndata and images.flags.writeable and images.flags.c_contiguous
+    images[:] = 3
+    assert int(images.sum()) == 3 * images.size
+
+
+def test_a_view_keeps_the_memory(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16, transform=stoker.PadCrop(), shuffle=True)
+    iterator = iter(loader)
+    images, _ = next(iterator)
+    view, copy = images[3:5, ::2], images[3:5, ::2].copy()
+    del images
+    for _ in range(3):
+        list(loader)
+    assert np.array_equal(view, copy)
+
+
+def test_slots_are_used_again(tiny: Path) -> None:
+    """A loop that keeps nothing uses the same few slots for ever."""
+    loader = stoker.Loader(stoker.open(tiny), 16)
+    addresses = set()
+    for _ in range(5):
+        for images, labels in loader:
+            addresses.add(images.__array_interface__["data"][0])
+            del images, labels
+    assert len(addresses) <= 8
+    assert loader.stats()["surplus_slots"] == 0
+
+
+def test_labels_do_not_keep_images(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16)
+    kept = []
+    for _ in range(3):
+        for images, labels in loader:
+            kept.append((labels, loader.batch))
+            del images
+    assert loader.stats()["surplus_slots"] == 0
+    assert len(kept) == 42
+
+
+def test_batches_outlive_loader_and_dataset(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    loader = stoker.Loader(ds, 16)
+    images, _ = next(iter(loader))
+    copy = images.copy()
+    loader.close()
+    del loader, ds
+    gc.collect()
+    assert np.array_equal(images, copy)
+    images[0] = 1
+
+
+def test_closed(tiny: Path) -> None:
+    with stoker.Loader(stoker.open(tiny), 16) as loader:
+        iterator = iter(loader)
+        next(iterator)
+    loader.close()
+    for use in (lambda: next(iterator), lambda: len(loader), lambda: iter(loader), loader.stats, loader.state_dict):
+        with pytest.raises(stoker.StateError, match="closed"):
+            use()
+
+
+def test_many_loaders_come_and_go(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    before = threading.active_count()
+    for i in range(60):
+        loader = stoker.Loader(ds, 16, num_threads=2, on_batch=(lambda batch: batch) if i % 2 else None)
+        iterator = iter(loader)
+        for _ in range(i % 4):
+            next(iterator)
+    del loader, iterator
+    gc.collect()
+    n_tasks = len(list(Path("/proc/self/task").iterdir()))
+    assert n_tasks < 30, "threads of loaders that were let go are still there"
+    assert threading.active_count() <= before + 2
+
+
+def test_an_exception_in_the_loop(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16)
+    with pytest.raises(ZeroDivisionError):
+        for images, _ in loader:
+            images.sum() / 0 if False else 1 // 0
+    assert len(list(loader)) == 14
+
+
+def test_dlpack(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16, transform=stoker.PadCrop(), shuffle=True)
+    images, _ = next(iter(loader))
+    copy, address = images.copy(), images.__array_interface__["data"][0]
+    other = np.from_dlpack(images)
+    del images
+    for _ in range(3):
+        list(loader)
+    assert other.__array_interface__["data"][0] == address
+    assert np.array_equal(other, copy)
+
+
+def test_memory_does_not_grow(tiny: Path) -> None:
+    """Many epochs and images later the process is no larger."""
+
+    def rss() -> int:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError
+
+    ds = stoker.open(tiny)
+    loader = stoker.Loader(ds, 16, transform=stoker.PadCrop())
+
+    def work(n: int) -> None:
+        for _ in range(n):
+            checksums(loader)
+            for i in range(50):
+                ds.image(i, size=(40, 40))
+                ds.payload(i)
+
+    work(10)
+    gc.collect()
+    before = rss()
+    work(60)
+    gc.collect()
+    assert rss() - before < 8 << 20
+
+
+def test_on_batch(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    threads = set()
+
+    def on_batch(batch: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray, str]:
+        threads.add(threading.current_thread().name)
+        images, labels = batch
+        return images + 1, labels * 2, "more"
+
+    loader = stoker.Loader(ds, 50, on_batch=on_batch)
+    for epoch in range(2):
+        plain = list(stoker.Loader(ds, 50))
+        hooked = list(loader)
+        assert len(hooked) == 5 and loader.epoch == epoch + 1
+        for (images, labels), (images1, labels1, text) in zip(plain, hooked):
+            assert np.array_equal(images + 1, images1) and np.array_equal(labels * 2, labels1) and text == "more"
+    assert threads == {"stoker-on-batch"}
+
+
+def test_on_batch_raises(tiny: Path) -> None:
+    def on_batch(batch: tuple[np.ndarray, np.ndarray]) -> int:
+        if batch[0][0, 0, 0, 0] == 50:
+            raise RuntimeError("cannot do this one")
+        return len(batch[0])
+
+    iterator = iter(stoker.Loader(stoker.open(tiny), 50, on_batch=on_batch))
+    assert next(iterator) == 50
+    with pytest.raises(RuntimeError, match="this one"):
+        next(iterator)
+    assert list(iterator) == [50, 50, 11]
+
+
+def test_on_batch_state_counts_delivered_batches(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 10, on_batch=lambda batch: batch[0][:, 0, 0, 0].tolist(), shuffle=True)
+    whole = [n for batch in loader for n in batch]
+    again = stoker.Loader(stoker.open(tiny), 10, on_batch=lambda batch: batch[0][:, 0, 0, 0].tolist(), shuffle=True)
+    start = again.state_dict()
+    iterator = iter(again)
+    assert again.state_dict() == start
+    seen = next(iterator) + next(iterator)
+    third = stoker.Loader(stoker.open(tiny), 7, shuffle=True)
+    third.load_state_dict(again.state_dict())
+    seen += [n for images, _ in third for n in images[:, 0, 0, 0].tolist()]
+    assert seen == whole

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch tensors, torch's samplers, torchvision's transforms. Skipped where torch is not installed."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stoker
+
+torch = pytest.importorskip("torch")
+
+
+def test_tensors_without_a_copy(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    plain = list(stoker.Loader(ds, 50))
+    loader = stoker.Loader(ds, 50, device="cpu")
+    kept = [(images, labels) for images, labels in loader]
+    gc.collect()
+    for (images, labels), (array, numbers) in zip(kept, plain):
+        assert images.dtype == torch.uint8 and labels.dtype == torch.int64
+        assert images.shape == (len(array), 3, 32, 32)
+        assert images.is_contiguous(memory_format=torch.channels_last)
+        assert np.array_equal(images.permute(0, 2, 3, 1).numpy(), array)
+        assert labels.tolist() == numbers.tolist()
+        assert images.data_ptr() % 64 == 0
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_float_tensors(tiny: Path, name: Any, channels_last: bool) -> None:
+    ds = stoker.open(tiny)
+    options: Any = {"dtype": name, "device": torch.device("cpu"), "channels_last": channels_last}
+    images, _ = next(iter(stoker.Loader(ds, 20, **options)))
+    assert images.shape == (20, 3, 32, 32) and images.dtype == getattr(torch, name)
+    memory = torch.channels_last if channels_last else torch.contiguous_format
+    assert images.is_contiguous(memory_format=memory)
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    pixels = torch.from_numpy(np.stack([ds.image(i) for i in range(20)])).permute(0, 3, 1, 2)
+    want = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None]).to(images.dtype)
+    assert torch.equal(images, want)
+    nhwc, _ = next(iter(stoker.Loader(ds, 20, dtype=name, device="cpu", layout="NHWC")))
+    assert torch.equal(nhwc, want.permute(0, 2, 3, 1))
+
+
+def test_dict_batches(table: Path) -> None:
+    loader = stoker.Loader(stoker.open(table), 8, columns=["age", "score", "zip"], device="cpu")
+    batch = next(iter(loader))
+    assert isinstance(batch["age"], torch.Tensor) and batch["age"].tolist() == list(range(8))
+    assert isinstance(batch["zip"], list) and isinstance(batch["image"], torch.Tensor)
+
+
+def test_from_dlpack(tiny: Path) -> None:
+    images, _ = next(iter(stoker.Loader(stoker.open(tiny), 20)))
+    tensor = torch.from_dlpack(images)
+    assert tensor.data_ptr() == images.__array_interface__["data"][0]
+
+
+def test_samplers(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    data = torch.utils.data
+
+    def seen(**options: Any) -> list[int]:
+        loader = stoker.Loader(ds, 50, **options)
+        return [n for images, _ in loader for n in images[:, 0, 0, 0].tolist()]
+
+    everything = list(range(211))
+    assert seen(sampler=data.SequentialSampler(everything)) == everything
+    random = seen(sampler=data.RandomSampler(everything))
+    assert random != everything and sorted(random) == everything
+    assert sorted(seen(sampler=data.SubsetRandomSampler([5, 9, 100]))) == [5, 9, 100]
+    weights = [0.0] * 210 + [1.0]
+    assert seen(sampler=data.WeightedRandomSampler(weights, 7)) == [210] * 7
+    sampler = data.DistributedSampler(everything, num_replicas=2, rank=1, shuffle=False)
+    loader = stoker.Loader(ds, 50, sampler=sampler)
+    assert (loader.rank, loader.world) == (1, 2) and len(loader) == 3
+    with pytest.raises(stoker.ArgumentError, match="shuffle="):
+        stoker.Loader(ds, sampler=data.RandomSampler(everything, replacement=True))
+
+
+def test_a_dataset_in_a_torch_dataloader(tiny: Path) -> None:
+    """Slow, but it works: a Dataset is map-style."""
+    ds = stoker.open(tiny)
+
+    def collate(samples: list[stoker.Sample]) -> list[int]:
+        return [int(sample.image[0, 0, 0]) for sample in samples]
+
+    loader = torch.utils.data.DataLoader(ds, batch_size=50, num_workers=2, collate_fn=collate)
+    assert [n for batch in loader for n in batch] == list(range(211))
+
+
+@pytest.fixture
+def transforms() -> Any:
+    return pytest.importorskip("torchvision.transforms")
+
+
+def test_from_torchvision_imagenet(photos: Path, photos_folder: Path, transforms: Any) -> None:
+    """The evaluation recipe gives torchvision's own tensors, bit for bit."""
+    from PIL import Image
+    from test_pillow import PIXELS
+
+    compose = transforms.Compose(
+        [
+            transforms.Resize(40),
+            transforms.CenterCrop(32),
+            transforms.ToTensor(),
+            transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+        ]
+    )
+    ds = stoker.open(photos)
+    translated = stoker.from_torchvision(compose, strict=True)
+    translated.transform.pixels = PIXELS
+    images, _ = next(iter(stoker.Loader(ds, 23, transform=translated)))
+    assert images.dtype == torch.float32 and images.shape == (23, 3, 32, 32)
+    for i in range(23):
+        with Image.open(photos_folder / ds.path(i)) as image:
+            assert torch.equal(images[i], compose(image.convert("RGB"))), i
+
+
+def test_from_torchvision_v2(tiny: Path, tiny_folder: Path) -> None:
+    from PIL import Image
+
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    compose = v2.Compose(
+        [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])]
+    )
+    ds = stoker.open(tiny)
+    images, _ = next(iter(stoker.Loader(ds, 30, transform=stoker.from_torchvision(compose))))
+    for i in range(30):
+        with Image.open(tiny_folder / ds.path(i)) as image:
+            assert torch.equal(images[i], compose(image)), i
+
+
+def test_from_torchvision_steps(transforms: Any) -> None:
+    t = transforms
+    train = stoker.from_torchvision(
+        t.Compose(
+            [
+                t.RandomResizedCrop(160, scale=(0.35, 1.0), interpolation=t.InterpolationMode.BICUBIC),
+                t.RandomHorizontalFlip(0.25),
+                t.PILToTensor(),
+            ]
+        )
+    )
+    assert train.transform == stoker.Train(160, scale=(0.35, 1.0), flip=0.25, filter="bicubic")
+    assert train.dtype == "uint8" and train.rest == () and train.shuffles
+    cifar = stoker.from_torchvision(
+        t.Compose([t.RandomCrop(32, padding=4), t.RandomHorizontalFlip(), t.ToTensor(), t.Normalize((0.5,), (0.2,))])
+    )
+    assert cifar.transform == stoker.PadCrop(32, 4) and (cifar.mean, cifar.std) == ([0.5], [0.2])
+    assert stoker.from_torchvision(t.Resize((30, 20))).transform == stoker.Resize((30, 20))
+    for wrong in (
+        t.Compose([t.Resize(256), t.ToTensor()]),
+        t.Compose([t.Resize(256), t.RandomCrop(224), t.ToTensor()]),
+        t.CenterCrop(224),
+        t.RandomCrop(32, padding=4, padding_mode="reflect"),
+        t.Compose([t.Lambda(lambda image: image), t.ToTensor()]),
+        t.Compose([t.Resize((8, 8)), len]),
+    ):
+        with pytest.raises(stoker.UnsupportedError):
+            stoker.from_torchvision(wrong)
+
+
+def test_from_torchvision_rest(tiny: Path, transforms: Any) -> None:
+    t = transforms
+    compose = t.Compose([t.Resize((16, 16)), t.Grayscale(3), t.ToTensor(), t.Normalize([0.5] * 3, [0.5] * 3)])
+    with pytest.raises(stoker.UnsupportedError, match="Grayscale"):
+        stoker.from_torchvision(compose, strict=True)
+    with pytest.warns(UserWarning, match="step 2 .*Grayscale"):
+        translated = stoker.from_torchvision(compose)
+    ds = stoker.open(tiny)
+    images, labels = next(iter(stoker.Loader(ds, 20, transform=translated)))
+    assert images.dtype == torch.float32 and images.shape == (20, 3, 16, 16) and len(labels) == 20
+    small = torch.from_numpy(np.stack([ds.image(i, size=(16, 16)) for i in range(20)])).permute(0, 3, 1, 2)
+    want = t.functional.rgb_to_grayscale(small, 3).float().div(255).sub(0.5).div(0.5)
+    assert torch.equal(images, want)
+
+
+def test_device_without_torch(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(stoker.ArgumentError, match="torch"):
+        stoker.Loader(stoker.open(tiny), 10, device="cpu")
+
+
+def test_bfloat16_arrays(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    images, _ = next(iter(stoker.Loader(stoker.open(tiny), 10, dtype="bfloat16")))
+    assert images.dtype == ml_dtypes.bfloat16
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(stoker.ArgumentError, match="ml_dtypes"):
+        stoker.Loader(stoker.open(tiny), 10, dtype="bfloat16")
+
+
+def test_jax(tiny: Path) -> None:
+    jax = pytest.importorskip("jax")
+    images, _ = next(iter(stoker.Loader(stoker.open(tiny), 20)))
+    array = jax.numpy.from_dlpack(images)
+    assert array.shape == (20, 32, 32, 3) and np.array_equal(np.asarray(array), images)
