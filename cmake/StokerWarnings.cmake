@@ -32,3 +32,7 @@ if(STOKER_COVERAGE)
   target_compile_options(stoker_flags INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(stoker_flags INTERFACE --coverage)
 endif()
+if(STOKER_FUZZ)
+  # Coverage feedback in the library; the targets themselves link libFuzzer's main.
+  target_compile_options(stoker_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
