@@ -55,4 +55,7 @@ bool stk_py_log_take(stk_py_log *log, char *text, size_t capacity);
 /* Cheap test for stk_py_log_take. */
 bool stk_py_log_waiting(const stk_py_log *log);
 
+/* The stoker command's main(). */
+int stk_py_command(int argc, char **argv);
+
 #endif

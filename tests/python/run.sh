@@ -6,6 +6,7 @@
 #   STOKER_CORPUS       the corpus of real files; tests that need it are reported as skipped without it
 #   STOKER_BUILD_DIR    where environments and wheel go (default: build/ of the checkout)
 #   STOKER_PYTHON_EXE   the Python to test (default: python3)
+#   STOKER_JUNIT_DIR    where to write python-pillow13.xml and python-pillow12.xml
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -47,10 +48,24 @@ for venv in pillow13 pillow12; do
     "$build/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
 done
 
+# The same tests twice where it matters: pixels are compared with the Pillow of the environment.
+run_pytest() {
+    local venv=$1 junit=()
+    shift
+    if [ -n "${STOKER_JUNIT_DIR:-}" ]; then
+        junit=(--junitxml="$STOKER_JUNIT_DIR/python-$venv.xml")
+    fi
+    "$build/$venv/bin/python" -m pytest -p no:cacheprovider "${junit[@]}" "$@"
+}
+
+tests=("$here")
+if compgen -G "$root/tests/corpus/test_*.py" >/dev/null; then
+    tests+=("$root/tests/corpus")
+fi
 cd "$build"
 status=0
 echo "== tests (Pillow 13)"
-"$build/pillow13/bin/python" -m pytest -p no:cacheprovider "$here" "$root/tests/corpus" "$@" || status=$?
+run_pytest pillow13 "${tests[@]}" "$@" || status=$?
 echo "== pixels against Pillow 12.3"
-"$build/pillow12/bin/python" -m pytest -p no:cacheprovider "$here/test_pillow.py" || status=$?
+run_pytest pillow12 "$here/test_pillow.py" || status=$?
 exit $status

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's transforms, translated to ours. torchvision is not imported: steps are known by their names."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Optional
+
+from stoker._errors import ArgumentError, UnsupportedError
+from stoker._transforms import AsStored, Eval, PadCrop, Resize, Train, Transform
+
+_FILTERS = ("bilinear", "bicubic", "box", "hamming", "lanczos", "nearest")
+# Steps that decide the size of the image: without them a batch cannot be put together.
+_GEOMETRY = ("RandomResizedCrop", "Resize", "CenterCrop", "RandomCrop")
+_TO_FLOAT = ("ToTensor", "ConvertImageDtype", "ToDtype")
+_TO_TENSOR = ("PILToTensor", "ToImage", "ToImageTensor", "ToPureTensor")
+
+
+class Translated(Transform):
+    """What :func:`from_torchvision` gives: a transform with the dtype and normalisation that go with it.
+
+    ``transform`` is done in C. ``rest`` are the steps that could not be translated; a Loader calls them
+    on the torch tensors of whole batches, so that their random choices are the same for all of a batch.
+    """
+
+    def __init__(
+        self,
+        transform: Transform,
+        *,
+        dtype: str,
+        norm: str,
+        mean: Optional[list[float]],
+        std: Optional[list[float]],
+        rest: tuple[Callable[[Any], Any], ...],
+    ) -> None:
+        self.transform = transform
+        self.dtype, self.norm, self.mean, self.std, self.rest = dtype, norm, mean, std, rest
+        self.size = transform.size
+        self._common(transform.filter, transform.pixels, transform.color, transform.mode)
+        self._kind = transform._kind
+
+    @property
+    def shuffles(self) -> bool:
+        return self.transform.shuffles
+
+    def _fill(self, raw: Any) -> tuple[Any, ...]:
+        return self.transform._fill(raw)
+
+    def with_size(self, size: Any) -> Translated:
+        copy = super().with_size(size)
+        assert isinstance(copy, Translated)
+        copy.transform = self.transform.with_size(size)
+        return copy
+
+
+class _Reading:
+    """What has been understood so far."""
+
+    def __init__(self) -> None:
+        self.transform: Optional[Transform] = None
+        self.short: Optional[tuple[int, Any]] = None  # Resize(int) that waits for its CenterCrop
+        self.flip: Optional[float] = None
+        self.is_float = False
+        self.norm = "v1"
+        self.mean: Optional[list[float]] = None
+        self.std: Optional[list[float]] = None
+
+    def take(self, step: Any) -> bool:
+        """Takes one step in; False when it cannot be translated here."""
+        reader = getattr(self, "_" + type(step).__name__, None)
+        if reader is not None:
+            return bool(reader(step))
+        name = type(step).__name__
+        if name in _TO_FLOAT:
+            return self._to_float(step, name)
+        return name in _TO_TENSOR or name == "Identity"
+
+    def _to_float(self, step: Any, name: str) -> bool:
+        if self.mean is not None or (name != "ToTensor" and not _is_float32(step)):
+            return False
+        v2 = ".v2" in type(step).__module__
+        if name == "ToDtype" and not getattr(step, "scale", False):
+            return False
+        self.is_float, self.norm = True, "v2" if v2 and name != "ToTensor" else "v1"
+        return True
+
+    def _RandomResizedCrop(self, step: Any) -> bool:  # noqa: N802 - torchvision's name
+        name = _filter(step)
+        if self._busy() or name is None:
+            return False
+        self.transform = Train(
+            _size(step.size), scale=tuple(step.scale), ratio=tuple(step.ratio), flip=0.0, filter=name
+        )
+        return True
+
+    def _Resize(self, step: Any) -> bool:  # noqa: N802
+        name = _filter(step)
+        if self._busy() or name is None or getattr(step, "max_size", None) is not None:
+            return False
+        size = step.size
+        if isinstance(size, int) or len(size) == 1:
+            self.short = (size if isinstance(size, int) else size[0], name)
+        else:
+            self.transform = Resize(_size(size), filter=name)
+        return True
+
+    def _CenterCrop(self, step: Any) -> bool:  # noqa: N802
+        if self.short is None or self.transform is not None:
+            return False
+        resize, name = self.short
+        if resize < max(_size(step.size)):
+            return False  # torchvision pads here
+        self.transform, self.short = Eval(_size(step.size), resize=resize, filter=name), None
+        return True
+
+    def _RandomCrop(self, step: Any) -> bool:  # noqa: N802
+        padding = step.padding
+        if isinstance(padding, (list, tuple)) and len(set(padding)) == 1:
+            padding = padding[0]
+        plain = getattr(step, "padding_mode", "constant") == "constant" and not step.pad_if_needed
+        fill = getattr(step, "fill", 0)
+        if self._busy() or not plain or not isinstance(padding, (int, type(None))):
+            return False
+        if not isinstance(fill, (int, tuple, list)):
+            return False
+        self.transform = PadCrop(
+            _size(step.size), padding or 0, flip=0.0, fill=fill if isinstance(fill, int) else tuple(fill)
+        )
+        return True
+
+    def _RandomHorizontalFlip(self, step: Any) -> bool:  # noqa: N802
+        """Before or after the crop: where a crop lies is as likely as where its mirror image lies."""
+        if self.flip is not None:
+            return False
+        self.flip = float(step.p)
+        return True
+
+    def _Normalize(self, step: Any) -> bool:  # noqa: N802
+        if not self.is_float or self.mean is not None:
+            return False
+        self.mean, self.std = [float(v) for v in step.mean], [float(v) for v in step.std]
+        return True
+
+    def _busy(self) -> bool:
+        return self.transform is not None or self.short is not None or self.is_float
+
+    def result(self, rest: tuple[Callable[[Any], Any], ...]) -> Translated:
+        transform = self.transform or AsStored()
+        if self.flip is not None:
+            transform.flip = self.flip
+        return Translated(
+            transform,
+            dtype="float32" if self.is_float else "uint8",
+            norm=self.norm,
+            mean=self.mean if self.mean is not None else [0.0, 0.0, 0.0],
+            std=self.std if self.std is not None else [1.0, 1.0, 1.0],
+            rest=rest,
+        )
+
+
+def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
+    """Translates a torchvision Compose (v1 or v2) for ``Loader(transform=...)``.
+
+    Done in C: RandomResizedCrop, Resize with CenterCrop, Resize((h, w)), RandomCrop with padding,
+    RandomHorizontalFlip, ToTensor / PILToTensor / ToImage / ToDtype / ConvertImageDtype, Normalize. From the
+    first other step on, steps are called on the torch tensors of whole batches, and a warning names it;
+    strict=True makes that an error. Raises UnsupportedError, naming the step, where the images of a batch
+    would differ in size or the step cannot take tensors.
+    """
+    steps = _flatten(compose)
+    reading = _Reading()
+    for number, step in enumerate(steps):
+        if reading.take(step):
+            continue
+        name = type(step).__name__
+        where = f"step {number + 1} of the Compose, {step!r},"
+        if name in _GEOMETRY or reading.short is not None:
+            raise UnsupportedError(f"{where} cannot be done: it would leave images of differing sizes in a batch")
+        if "torchvision" not in type(step).__module__ and not hasattr(step, "forward"):
+            raise UnsupportedError(f"{where} cannot be translated, nor called on a batch of tensors")
+        if strict:
+            raise UnsupportedError(f"{where} cannot be translated")
+        warnings.warn(
+            f"{where} is not done in C: it and what follows are called on whole batches of tensors, "
+            "with the same random choice for all images of a batch",
+            stacklevel=2,
+        )
+        return reading.result(tuple(_on_tensors(s) for s in steps[number:]))
+    if reading.short is not None:
+        raise UnsupportedError(
+            f"Resize({reading.short[0]}) of the short side alone leaves images of differing sizes; "
+            "follow it with CenterCrop, or give Resize((height, width))"
+        )
+    return reading.result(())
+
+
+def _flatten(step: Any) -> list[Any]:
+    name = type(step).__name__
+    if name == "Compose":
+        return [s for inner in step.transforms for s in _flatten(inner)]
+    if name == "Sequential":
+        return [s for inner in step for s in _flatten(inner)]
+    if isinstance(step, (list, tuple)):
+        return [s for inner in step for s in _flatten(inner)]
+    if not callable(step):
+        raise ArgumentError(f"from_torchvision: {step!r} is no transform")
+    return [step]
+
+
+def _on_tensors(step: Any) -> Callable[[Any], Any]:
+    """A step as it is called on a batch of uint8 or float tensors: ToTensor takes no tensors itself."""
+    if type(step).__name__ == "ToTensor":
+        return _to_float_tensor
+    if type(step).__name__ in _TO_TENSOR:
+        return _unchanged
+    call: Callable[[Any], Any] = step
+    return call
+
+
+def _to_float_tensor(images: Any) -> Any:
+    return images if images.is_floating_point() else images.float().div(255)
+
+
+def _unchanged(images: Any) -> Any:
+    return images
+
+
+def _size(size: Any) -> tuple[int, int]:
+    if isinstance(size, int):
+        return size, size
+    return (int(size[0]), int(size[-1]))
+
+
+def _filter(step: Any) -> Any:
+    interpolation = getattr(step, "interpolation", "bilinear")
+    value = getattr(interpolation, "value", interpolation)
+    return value if value in _FILTERS else None
+
+
+def _is_float32(step: Any) -> bool:
+    dtype = getattr(step, "dtype", None)
+    return str(dtype) == "torch.float32"
