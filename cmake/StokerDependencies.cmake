@@ -38,7 +38,16 @@ stoker_dependency(ZLIB "zlib>=1.2.9" REQUIRED "PNG checksums" zlib1g-dev)
 stoker_dependency(XXHASH "libxxhash>=0.8.0" REQUIRED "checksums" libxxhash-dev)
 stoker_dependency(JANSSON "jansson>=2.13" REQUIRED "JSON" libjansson-dev)
 stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)
-stoker_dependency(TIFF "libtiff-4>=4.2.0" OPTIONAL "TIFF" libtiff-dev)
+# libtiff 4.5 is the first whose error handlers belong to a handle and not to the process.
+stoker_dependency(TIFF "libtiff-4>=4.5.0" OPTIONAL "TIFF" libtiff-dev)
+
+# HDF5 data sets (format/hdf5/): both libraries or none. 1.10.3 brought H5Dread_chunk and H5Dwrite_chunk.
+stoker_dependency(HDF5 "hdf5>=1.10.3" OPTIONAL "HDF5 data sets" libhdf5-dev)
+stoker_dependency(DEFLATE "libdeflate>=1.8" OPTIONAL "gzip-filtered HDF5" libdeflate-dev)
+stoker_dependency(LZF "liblzf" OPTIONAL "LZF-filtered HDF5" liblzf-dev)
+if(NOT STOKER_HAVE_DEFLATE)
+  set(STOKER_HAVE_HDF5 0)
+endif()
 
 # giflib has no pkg-config file in Debian.
 find_path(GIF_INCLUDE gif_lib.h)

@@ -23,6 +23,11 @@
 static const stk_codec *const CODECS[] = {
     &stk_codec_jpeg,
     &stk_codec_png,
+    &stk_codec_webp,
+    &stk_codec_tiff,
+    &stk_codec_gif,
+    &stk_codec_bmp,
+    &stk_codec_pnm,
 };
 #define N_CODECS (sizeof CODECS / sizeof CODECS[0])
 
@@ -131,13 +136,15 @@ stk_encoding stk_codec_sniff(const uint8_t *data, size_t n_bytes)
 static stk_status codec_of(stk_encoding encoding, const stk_codec **out, stk_error *error)
 {
     for (size_t i = 0; i < N_CODECS; i++) {
-        if (CODECS[i]->encoding == encoding) {
-            *out = CODECS[i];
-            return STK_OK;
+        if (CODECS[i]->encoding != encoding) continue;
+        if (CODECS[i]->decode == NULL) {
+            return stk_fail(error, STK_ERR_UNSUPPORTED, "this build of stoker has no %s decoder: its library was "
+                            "not there when stoker was built", stk_encoding_name(encoding));
         }
+        *out = CODECS[i];
+        return STK_OK;
     }
-    return stk_fail(error, STK_ERR_UNSUPPORTED, "this build of stoker has no %s decoder",
-                    stk_encoding_name(encoding));
+    return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
 }
 
 stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes, stk_image_info *out,

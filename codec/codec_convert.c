@@ -18,6 +18,19 @@ void stk_row_l_to_rgb(const uint8_t *l, size_t n, uint8_t *rgb)
     }
 }
 
+void stk_rows_to_mode(const stk_image *image, uint8_t from_channels)
+{
+    if (image->channels == from_channels) return;
+    for (uint32_t y = 0; y < image->height; y++) {
+        uint8_t *row = image->pixels + y * image->stride;
+        if (from_channels == 3) {
+            stk_row_rgb_to_l(row, image->width, row);
+        } else {
+            stk_row_l_to_rgb(row, image->width, row);
+        }
+    }
+}
+
 uint8_t stk_row_palette(const uint8_t *indices, size_t n, const uint8_t table[256][3], uint8_t out_channels,
                         uint8_t *out)
 {

@@ -38,7 +38,8 @@ struct stk_codec_ctx {
 stk_status stk_ctx_state(stk_codec_ctx *ctx, int slot, size_t n_bytes, void (*close)(void *state), void **out,
                          stk_error *error);
 
-/* One format. Functions may trust that the encoding was chosen by sniff, nothing else. */
+/* One format. Functions may trust that the encoding was chosen by sniff, nothing else. probe and decode are NULL
+ * when the format's library was not there at build time. */
 typedef struct stk_codec {
     stk_encoding encoding;
     bool (*sniff)(const uint8_t *data, size_t n_bytes);
@@ -56,6 +57,12 @@ typedef struct stk_codec {
 
 extern const stk_codec stk_codec_jpeg;
 extern const stk_codec stk_codec_png;
+extern const stk_codec stk_codec_bmp;
+extern const stk_codec stk_codec_pnm;
+/* In builds without their library these only sniff, so that such files are refused by name. */
+extern const stk_codec stk_codec_webp;
+extern const stk_codec stk_codec_tiff;
+extern const stk_codec stk_codec_gif;
 
 /* Notes one complaint: its kind is added to the mask; the first text stays. */
 void stk_damage_note(stk_damage_report *damage, stk_damage kind, const char *format, ...) STK_PRINTF(3, 4);
@@ -88,6 +95,9 @@ static inline uint8_t stk_luma(uint8_t r, uint8_t g, uint8_t b)
 /* Rows of n pixels; in and out may be the same memory where out is not wider than in. */
 void stk_row_rgb_to_l(const uint8_t *rgb, size_t n, uint8_t *l);
 void stk_row_l_to_rgb(const uint8_t *l, size_t n, uint8_t *rgb);
+/* A picture whose rows begin with width pixels of from_channels (1 or 3) bytes and have room for either: converts
+ * them in place to image->channels. */
+void stk_rows_to_mode(const stk_image *image, uint8_t from_channels);
 /* Palette indices -> out_channels (1 or 3) bytes a pixel out of table; out may be the same memory as indices.
  * Returns the highest index met. */
 uint8_t stk_row_palette(const uint8_t *indices, size_t n, const uint8_t table[256][3], uint8_t out_channels,

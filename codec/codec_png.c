@@ -221,20 +221,18 @@ static void palette_table(const stk_png_chunks *chunks, stk_mode mode, uint8_t t
 static void convert_rows(const stk_png_chunks *chunks, stk_mode mode, const stk_image *out,
                          stk_damage_report *damage)
 {
+    if (chunks->color_type != STK_PNG_PALETTE) {
+        stk_rows_to_mode(out, is_colour(chunks) ? 3 : 1);
+        return;
+    }
     uint8_t table[256][3], highest = 0;
-    if (chunks->color_type == STK_PNG_PALETTE) palette_table(chunks, mode, table);
+    palette_table(chunks, mode, table);
     for (uint32_t y = 0; y < out->height; y++) {
         uint8_t *row = out->pixels + y * out->stride;
-        if (chunks->color_type == STK_PNG_PALETTE) {
-            uint8_t top = stk_row_palette(row, out->width, (const uint8_t(*)[3])table, out->channels, row);
-            highest = top > highest ? top : highest;
-        } else if (is_colour(chunks)) {
-            if (mode == STK_MODE_L) stk_row_rgb_to_l(row, out->width, row);
-        } else if (mode == STK_MODE_RGB) {
-            stk_row_l_to_rgb(row, out->width, row);
-        }
+        uint8_t top = stk_row_palette(row, out->width, (const uint8_t(*)[3])table, out->channels, row);
+        highest = top > highest ? top : highest;
     }
-    if (chunks->color_type == STK_PNG_PALETTE && highest >= chunks->n_palette) {
+    if (highest >= chunks->n_palette) {
         stk_damage_note(damage, STK_DAMAGE_HEADER, "palette index %d of a palette of %d colours", (int)highest,
                         (int)chunks->n_palette);
     }
