@@ -81,14 +81,12 @@ static void feature_name(const stk_shard_header *header, int bit, char *out, siz
 stk_status stk_header_check(const stk_shard_header *header, const char *path, stk_error *error)
 {
     if (memcmp(header->magic, stk_shard_magic, STK_MAGIC_BYTES) != 0) return bad_magic(header->magic, path, error);
-    bool sound = header->xxh3 == stk_hash64(header, offsetof(stk_shard_header, xxh3));
-    /* Another major version may have another header: its checksum need not lie where ours does. */
-    if (!sound && header->major == STK_SHARD_MAJOR)
-        return stk_fail(error, STK_ERR_CORRUPT, "%s: the header is damaged (checksum, bytes 0-191)", path);
+    /* The place of this checksum is fixed for all versions to come, so that damage and novelty are told apart. */
+    if (header->xxh3 != stk_hash64(header, offsetof(stk_shard_header, xxh3)))
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: the header is damaged (checksum of bytes 0-191)", path);
     if (header->major != STK_SHARD_MAJOR)
-        return stk_fail(error, STK_ERR_VERSION, "%s: format version %u.%u%s; stoker %s reads %d.x: update stoker", path,
-                        header->major, header->minor, sound ? "" : " (or a damaged header)", STK_VERSION,
-                        STK_SHARD_MAJOR);
+        return stk_fail(error, STK_ERR_VERSION, "%s: format version %u.%u; stoker %s reads %d.x: update stoker", path,
+                        header->major, header->minor, STK_VERSION, STK_SHARD_MAJOR);
     if (header->incompatible != 0) {
         int bit = __builtin_ctzll(header->incompatible);
         char name[STK_FEATURE_NAMES];

@@ -53,7 +53,7 @@ typedef struct stk_shard_header {
     uint32_t reserved;
     uint64_t tables_xxh3;                     /* of the directory */
     char incompatible_names[STK_FEATURE_NAMES]; /* "name:bit name:bit", zero padded: for the refusal's text */
-    uint64_t xxh3;                            /* of all bytes before it */
+    uint64_t xxh3;                            /* of all bytes before it; here in every version */
 } stk_shard_header;
 
 /* One entry of the directory of shared table sets. */
