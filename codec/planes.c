@@ -2,6 +2,7 @@
 #include "codec/planes.h"
 
 #include "codec/color.h"
+#include "codec/kernels.h"
 #include "codec/render_plan.h"
 #include "codec/upsample.h"
 #include "common/checked.h"
@@ -52,13 +53,20 @@ stk_status stk_planes_to_image(stk_codec_ctx *ctx, const stk_planes *planes, stk
     return STK_OK;
 }
 
-/* In place, front to back. */
-static void to_grey(stk_image *image)
+/* Fancy upsampling repeats the last real sample of a line at the image's edges. Writing it beside the line spares
+ * the kernels a special case. Only lines and edges that the part touches. */
+static void repeat_edges(const stk_planes *planes, stk_box part)
 {
-    for (uint32_t y = 0; y < image->height; y++)
-        stk_rgb_to_l_row(image->pixels + y * image->stride, image->width, image->pixels + y * (size_t)image->width);
-    image->stride = image->width;
-    image->channels = 1;
+    for (unsigned c = 1; c < planes->n_components; c++) {
+        uint32_t left, right, top, bottom, width = stk_component_width(planes, c);
+        stk_upsample_columns(planes, c, (uint32_t)part.x, (uint32_t)part.width, &left, &right);
+        stk_upsample_rows(planes, c, (uint32_t)part.y, (uint32_t)part.height, &top, &bottom);
+        uint8_t *row = planes->data[c] + (size_t)(top - planes->y0[c]) * planes->stride[c];
+        for (uint32_t y = top; y < bottom; y++, row += planes->stride[c]) {
+            if (left == 0) row[-1] = row[0];
+            if (right == width) row[width - planes->x0[c]] = row[width - planes->x0[c] - 1];
+        }
+    }
 }
 
 stk_status stk_planes_render(stk_codec_ctx *ctx, const stk_planes *planes, const stk_render_job *job,
@@ -70,8 +78,11 @@ stk_status stk_planes_render(stk_codec_ctx *ctx, const stk_planes *planes, const
     stk_render_fill(job, &plan);
     if (!plan.visible) return STK_OK;
     STK_TRY(check_cover(planes, plan.part, error));
+    if (stk_codec_kernels(ctx)->tail != NULL) {
+        repeat_edges(planes, plan.part);
+        return stk_render_planes_tail(ctx, planes, job, &plan, error);
+    }
     stk_image image;
     STK_TRY(stk_planes_to_image(ctx, planes, plan.part, &image, error));
-    if (job->out_channels == 1 && image.channels == 3) to_grey(&image);
     return stk_render_image_reference(ctx, &image, job, &plan, error);
 }

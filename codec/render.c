@@ -30,7 +30,7 @@ static stk_status render_file(stk_codec_ctx *ctx, const stk_render_job *job, con
     if (damage == NULL && own.kinds != 0) return stk_fail(error, STK_ERR_DAMAGED, "damaged: %s", own.text);
     if (image.width != (uint32_t)plan->part.width || image.height != (uint32_t)plan->part.height)
         return stk_fail(error, STK_ERR_CORRUPT, "is of another size than its index says");
-    return stk_render_image_reference(ctx, &image, job, plan, error);
+    return stk_render_image(ctx, &image, job, plan, error);
 }
 
 stk_status stk_render(stk_codec_ctx *ctx, const stk_render_job *job, stk_damage_report *damage, stk_error *error)

@@ -25,10 +25,17 @@ void stk_render_plan_make(const stk_render_job *job, stk_render_plan *plan);
 /* Writes the fill colour to the part of the output that the picture does not cover. */
 void stk_render_fill(const stk_render_job *job, const stk_render_plan *plan);
 
-/* The scalar tail for pixels: image holds plan->part (stored orientation) in 1 or 3 channels; 3 are delivered as 3
- * only (RGB -> L comes before). Turn, resample, then channels, colour order and flip into job->out. image may lie
- * in STK_SCRATCH_PIXELS or outside the scratch and is not changed. */
+/* From pixels to the output: image holds plan->part (stored orientation) in 1 or 3 channels. Turn, resample, then
+ * channels, colour order and flip into job->out. image may lie in STK_SCRATCH_PIXELS or outside the scratch; it is
+ * not changed, and nothing outside its rows is read. By the context's kernel family; the second one is scalar. */
+stk_status stk_render_image(stk_codec_ctx *ctx, const stk_image *image, const stk_render_job *job,
+                            const stk_render_plan *plan, stk_error *error);
 stk_status stk_render_image_reference(stk_codec_ctx *ctx, const stk_image *image, const stk_render_job *job,
                                       const stk_render_plan *plan, stk_error *error);
+
+/* The same from JPEG planes whose edge samples are repeated, by the family's fused tail (it must have one). */
+struct stk_planes;
+stk_status stk_render_planes_tail(stk_codec_ctx *ctx, const struct stk_planes *planes, const stk_render_job *job,
+                                  const stk_render_plan *plan, stk_error *error);
 
 #endif

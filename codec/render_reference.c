@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scalar tail, one plain step after the other, each a whole picture: turn, resample, then channels, colour
- * order and flip. What the fused vector tails compute is compared with this. */
+ * The scalar tail, one plain step after the other, each a whole picture: RGB -> L, turn, resample, then
+ * channels, colour order and flip. What the fused vector tails compute is compared with this. */
+#include "codec/color.h"
 #include "codec/render_plan.h"
 #include "common/checked.h"
 #include "common/fail.h"
@@ -13,6 +14,14 @@ static stk_status scratch_image(stk_codec_ctx *ctx, int area, uint32_t width, ui
     if (!stk_mul_size(stride, height, &n_bytes)) return stk_fail_memory(error, "an image");
     *out = (stk_image){.stride = stride, .width = width, .height = height, .channels = channels};
     return stk_codec_scratch(ctx, area, n_bytes, &out->pixels, error);
+}
+
+static stk_status to_grey(stk_codec_ctx *ctx, int area, const stk_image *in, stk_image *out, stk_error *error)
+{
+    STK_TRY(scratch_image(ctx, area, in->width, in->height, 1, out, error));
+    for (uint32_t y = 0; y < in->height; y++)
+        stk_rgb_to_l_row(in->pixels + y * in->stride, in->width, out->pixels + y * out->stride);
+    return STK_OK;
 }
 
 static void finish_row(const stk_render_job *job, const uint8_t *in, uint32_t n, uint8_t channels, uint8_t *out)
@@ -30,7 +39,13 @@ stk_status stk_render_image_reference(stk_codec_ctx *ctx, const stk_image *image
 {
     stk_image current = *image, next;
     const stk_resampling *r = &plan->resample;
-    if (plan->turn.transpose || plan->turn.mirror_x || plan->turn.mirror_y) {
+    bool turned = plan->turn.transpose || plan->turn.mirror_x || plan->turn.mirror_y;
+    if (job->out_channels == 1 && current.channels == 3) {
+        /* OUTPUT is free until the turned picture exists. */
+        STK_TRY(to_grey(ctx, turned ? STK_SCRATCH_OUTPUT : STK_SCRATCH_TURN, &current, &next, error));
+        current = next;
+    }
+    if (turned) {
         bool swap = plan->turn.transpose;
         STK_TRY(scratch_image(ctx, STK_SCRATCH_TURN, swap ? current.height : current.width,
                               swap ? current.width : current.height, current.channels, &next, error));

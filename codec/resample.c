@@ -142,13 +142,3 @@ stk_status stk_resample_reference(stk_codec_ctx *ctx, const stk_image *in, const
     }
     return STK_OK;
 }
-
-stk_status stk_resample(stk_codec_ctx *ctx, const stk_image *in, uint32_t full_w, uint32_t full_h,
-                        stk_filter filter, stk_pixels pixels, uint32_t wx, uint32_t wy, uint32_t ww, uint32_t wh,
-                        uint8_t *out, size_t out_stride, stk_error *error)
-{
-    stk_resampling job = {.box_width = in->width, .box_height = in->height, .full_width = full_w,
-                          .full_height = full_h, .filter = filter, .pixels = pixels, .x = wx, .y = wy, .width = ww,
-                          .height = wh};
-    return stk_resample_reference(ctx, in, &job, out, out_stride, error);
-}

@@ -27,6 +27,9 @@ typedef struct stk_axis {
 
 enum { STK_WEIGHT_BITS = 22 };
 
+/* Upper bound of count, without computing the axis. */
+uint32_t stk_axis_max_taps(uint32_t in_size, uint32_t out_size, stk_filter filter);
+
 /* Bytes of memory that stk_axis_compute needs (SIZE_MAX when that overflows; no allocation succeeds then). */
 size_t stk_axis_bytes(uint32_t in_size, uint32_t out_size, uint32_t n_out, stk_filter filter);
 /* Fills *axis with pointers into memory (8-byte aligned). Sizes are at least 1, first + n_out <= out_size. */

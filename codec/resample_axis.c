@@ -91,9 +91,14 @@ static void bounds_of(const axis_scale *s, uint32_t in_size, uint32_t i, double 
     *end = high > in_size ? (int32_t)in_size : (int32_t)high;
 }
 
+uint32_t stk_axis_max_taps(uint32_t in_size, uint32_t out_size, stk_filter filter)
+{
+    return filter == STK_FILTER_NEAREST ? 1 : scale_of(in_size, out_size, spec_of(filter).support).max_taps;
+}
+
 size_t stk_axis_bytes(uint32_t in_size, uint32_t out_size, uint32_t n_out, stk_filter filter)
 {
-    uint32_t taps = filter == STK_FILTER_NEAREST ? 1 : scale_of(in_size, out_size, spec_of(filter).support).max_taps;
+    uint32_t taps = stk_axis_max_taps(in_size, out_size, filter);
     size_t row, all, temporary;
     if (!stk_mul_size(taps, sizeof(int32_t), &row) || !stk_add_size(row, 2 * sizeof(int32_t), &row) ||
         !stk_mul_size(row, n_out, &all) || !stk_mul_size(taps, sizeof(double), &temporary) ||
