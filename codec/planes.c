@@ -25,7 +25,7 @@ static stk_status check_cover(const stk_planes *planes, stk_box box, stk_error *
         stk_upsample_columns(planes, c, (uint32_t)box.x, (uint32_t)box.width, &left, &right);
         stk_upsample_rows(planes, c, (uint32_t)box.y, (uint32_t)box.height, &top, &bottom);
         if (left < planes->x0[c] || right > planes->x0[c] + planes->width[c] || top < planes->y0[c] ||
-            bottom > planes->y0[c] + planes->height[c])
+            bottom > planes->y0[c] + planes->height[c] || planes->stride[c] < (size_t)planes->width[c] + 64)
             return stk_fail(error, STK_ERR_INTERNAL, "the decoded planes do not cover the crop");
     }
     return STK_OK;

@@ -203,9 +203,10 @@ static stk_status planes_open(stk_codec_ctx *ctx, const stk_tile_geometry *g, co
         out->y0[c] = w->mcu_y0 * g->v[c] * 8;
         out->width[c] = blocks * 8;
         out->height[c] = (w->mcu_y1 - w->mcu_y0) * g->v[c] * 8;
-        out->stride[c] = (blocks + STK_IDCT_GROUP - 1) / STK_IDCT_GROUP * STK_IDCT_GROUP * 8;
-        at[c] = total;
-        total += align_up(out->stride[c] * out->height[c]); /* < 2^40 a component */
+        /* The tail writes and reads 64 bytes on either side of each row (planes.h). */
+        out->stride[c] = (blocks + STK_IDCT_GROUP - 1) / STK_IDCT_GROUP * STK_IDCT_GROUP * 8 + 64;
+        at[c] = total + 64;
+        total += 64 + align_up(out->stride[c] * out->height[c]); /* < 2^40 a component */
     }
     uint8_t *memory;
     STK_TRY(stk_codec_scratch(ctx, STK_SCRATCH_PLANES, total, &memory, error));
