@@ -90,13 +90,11 @@ static inline size_t maker_payload(uint64_t i, uint8_t *out, size_t capacity)
 }
 
 /* Adds records first .. first + n - 1 of the pattern. */
-static inline void maker_add(stk_shard_writer *writer, const stk_column *columns, uint32_t n_columns, uint64_t first,
-                             uint64_t n)
+static inline void maker_add(stk_shard_writer *writer, uint32_t n_columns, uint64_t first, uint64_t n)
 {
     static maker_value values[MAKER_COLUMNS];
     static uint8_t payload[300];
     stk_error error;
-    (void)columns;
     for (uint64_t i = first; i < first + n; i++) {
         stk_cell cells[MAKER_COLUMNS];
         for (uint32_t c = 0; c < n_columns; c++) {
@@ -114,8 +112,8 @@ static inline void maker_add(stk_shard_writer *writer, const stk_column *columns
 
 static const char maker_metadata[] = "{\"classes\":[\"cat\",\"dog\",\"\\udcc3(\"],\"encoding\":{\"jpeg\":1}}";
 
-/* A shard of n records with the first n_columns columns and two table sets. */
-static inline void maker_shard(const char *path, uint32_t n_columns, uint64_t first_record, uint64_t n, char id[33])
+/* A writer for the pattern's first n_columns columns, with two table sets. NULL (and a failed check) on failure. */
+static inline stk_shard_writer *maker_open(const char *path, uint32_t n_columns, uint64_t first_record)
 {
     static const uint8_t set0[100] = {1, 2, 3}, set1[] = "second set";
     const uint8_t *const sets[2] = {set0, set1};
@@ -125,10 +123,18 @@ static inline void maker_shard(const char *path, uint32_t n_columns, uint64_t fi
                                         .first_record = first_record};
     stk_shard_writer *writer = NULL;
     stk_error error;
-    unlink(path);
     CHECK_OK(stk_shard_writer_open(path, &options, &writer, &error));
+    return writer;
+}
+
+/* A whole shard of n records of the pattern, beginning with number first_record. */
+static inline void maker_shard(const char *path, uint32_t n_columns, uint64_t first_record, uint64_t n, char id[33])
+{
+    stk_error error;
+    unlink(path);
+    stk_shard_writer *writer = maker_open(path, n_columns, first_record);
     if (writer == NULL) return;
-    maker_add(writer, maker_columns, n_columns, first_record, n);
+    maker_add(writer, n_columns, first_record, n);
     CHECK_OK(stk_shard_writer_finish(writer, maker_metadata, id, &error));
     stk_shard_writer_close(&writer);
 }
