@@ -26,6 +26,15 @@ stk_status stk_file_open_read(const char *path, stk_file *out, stk_error *error)
     return STK_OK;
 }
 
+stk_status stk_file_open_update(const char *path, stk_file *out, stk_error *error)
+{
+    *out = (stk_file){.fd = -1, .path = path};
+    do out->fd = open(path, O_RDWR | O_CLOEXEC);
+    while (out->fd < 0 && errno == EINTR);
+    if (out->fd < 0) return stk_fail_errno(error, errno, "%s: cannot open for writing", path);
+    return STK_OK;
+}
+
 stk_status stk_file_create(const char *path, stk_file *out, stk_error *error)
 {
     *out = (stk_file){.fd = -1, .path = path};

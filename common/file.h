@@ -21,6 +21,8 @@ typedef struct stk_file {
 
 /* Opens for reading (O_CLOEXEC). */
 stk_status stk_file_open_read(const char *path, stk_file *out, stk_error *error);
+/* Opens an existing file for reading and writing. */
+stk_status stk_file_open_update(const char *path, stk_file *out, stk_error *error);
 /* Creates for reading and writing, O_EXCL: STK_ERR_EXISTS when there is one. */
 stk_status stk_file_create(const char *path, stk_file *out, stk_error *error);
 void stk_file_close(stk_file *file);

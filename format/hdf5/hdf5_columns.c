@@ -108,8 +108,8 @@ void stk_hdf5_column_plan(stk_hdf5_column *c)
         if (c->padded) {
             values->width = c->widest > 0 ? (uint32_t)c->widest : 1;
         } else {
-            if (is_text(c)) values->type = STK_TYPE_U8;
-            values->n = total / stk_type_size(values->type);
+            values->width = 1; /* text as single characters */
+            values->n = is_text(c) ? total : total / stk_type_size(values->type);
             new_array(c, "_end")->type = STK_TYPE_U64;
         }
     }

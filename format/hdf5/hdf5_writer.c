@@ -103,6 +103,15 @@ static bool filtered(const stk_hdf5_writer *w)
     return w->shape.deflate_level >= 0 || w->shape.lzf;
 }
 
+/* A user's column "width" must not take the place of our own; it is stored as "column_width" and read back under
+ * its name. */
+static bool is_reserved(const char *name)
+{
+    for (int i = 0; i < CORE_COUNT; i++)
+        if (strcmp(name, CORE_COLUMNS[i].name) == 0) return true;
+    return strcmp(name, "images") == 0 || strcmp(name, "data") == 0 || strncmp(name, "tables_", 7) == 0;
+}
+
 static stk_status init_columns(stk_hdf5_writer *w, const stk_hdf5_writer_options *o, stk_error *error)
 {
     w->n_core = w->shape.uniform ? UNIFORM_CORE : CORE_COUNT;
@@ -111,8 +120,15 @@ static stk_status init_columns(stk_hdf5_writer *w, const stk_hdf5_writer_options
     w->columns = calloc(o->n_columns + 1, sizeof *w->columns);
     w->tables = calloc(o->n_table_sets + 1, sizeof *w->tables);
     if (w->columns == NULL || w->tables == NULL) return stk_fail_memory(error, "columns");
-    for (; w->n_columns < o->n_columns; w->n_columns++)
-        STK_TRY(stk_hdf5_column_init(&w->columns[w->n_columns], &o->columns[w->n_columns], w->path, error));
+    for (; w->n_columns < o->n_columns; w->n_columns++) {
+        stk_column column = o->columns[w->n_columns];
+        char renamed[sizeof w->core[0].arrays[0].name];
+        if (is_reserved(column.name)) {
+            snprintf(renamed, sizeof renamed, "column_%.*s", (int)sizeof renamed - 16, column.name);
+            column.name = renamed;
+        }
+        STK_TRY(stk_hdf5_column_init(&w->columns[w->n_columns], &column, w->path, error));
+    }
     for (; w->n_tables < o->n_table_sets; w->n_tables++) {
         char name[32];
         snprintf(name, sizeof name, "tables_%u", w->n_tables);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/hdf5/hdf5_array.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/checked.h"
+#include "common/fail.h"
+#include "format/hdf5/hdf5_filters.h"
+
+/* A decoded chunk in the cache. Held ones are never evicted. */
+typedef struct entry {
+    uint64_t cell;
+    uint64_t used; /* clock of the last use */
+    uint8_t *data; /* NULL = free */
+    uint32_t holders;
+    bool loading, failed;
+} entry;
+
+struct stk_h5_array {
+    const stk_h5_plan *plan;
+    const stk_h5_dataset *d;
+    uint32_t number;
+    const stk_file *file;
+    stk_h5_child *child;
+    size_t row_bytes, chunk_bytes;
+    uint64_t chunk_elements;
+    uint64_t rows_per_chunk;
+    bool whole_rows; /* chunks hold whole rows: one column of chunks */
+    pthread_mutex_t lock;
+    pthread_cond_t loaded;
+    entry *entries;
+    uint32_t n_entries;
+    uint64_t clock;
+};
+
+enum { MIN_ENTRIES = 64, MAX_ENTRIES = 4096 };
+
+size_t stk_h5_array_row_bytes(const stk_h5_array *a)
+{
+    return a->row_bytes;
+}
+
+void stk_h5_array_close(stk_h5_array **array)
+{
+    stk_h5_array *a = *array;
+    if (a == NULL) return;
+    for (uint32_t i = 0; i < a->n_entries; i++) free(a->entries[i].data);
+    pthread_cond_destroy(&a->loaded);
+    pthread_mutex_destroy(&a->lock);
+    free(a->entries);
+    free(a);
+    *array = NULL;
+}
+
+static stk_status check_readable(const stk_h5_dataset *d, stk_error *error)
+{
+    uint32_t filter = stk_h5_unknown_filter(d);
+    if (d->layout == STK_H5_ELSEWHERE)
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "data set '%s' keeps its data in other files (external or virtual layout); repack it with h5py: "
+                        "f['%s'][...] into a new data set",
+                        d->name, d->name);
+    if (d->class_ == STK_H5_OTHER)
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "data set '%s' has a type or shape that stoker cannot read", d->name);
+    if (d->rank == 0) return stk_fail(error, STK_ERR_UNSUPPORTED, "data set '%s' is a single value", d->name);
+    if (d->layout == STK_H5_CHUNKED && filter != 0)
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "data set '%s' is compressed by HDF5 filter %u; stoker reads gzip, shuffle, fletcher32 and lzf",
+                        d->name, filter);
+    return STK_OK;
+}
+
+static stk_status measure(stk_h5_array *a, uint64_t cache_bytes, stk_error *error)
+{
+    const stk_h5_dataset *d = a->d;
+    uint64_t row = d->element_bytes;
+    a->chunk_elements = 1;
+    a->whole_rows = true;
+    for (uint32_t i = 0; i < d->rank; i++) {
+        if (i > 0 && !stk_mul_u64(row, d->dims[i], &row)) return stk_fail_memory(error, "a row");
+        if (d->layout != STK_H5_CHUNKED) continue;
+        a->chunk_elements *= d->chunk[i]; /* stk_h5_plan_check: under 4 GiB */
+        if (i > 0 && d->chunk[i] != d->dims[i]) a->whole_rows = false;
+    }
+    if (row > SIZE_MAX / 2) return stk_fail_memory(error, "a row");
+    a->row_bytes = (size_t)row;
+    if (d->layout != STK_H5_CHUNKED) return STK_OK;
+    a->chunk_bytes = (size_t)(a->chunk_elements * d->element_bytes);
+    a->rows_per_chunk = d->chunk[0];
+    uint64_t n = cache_bytes / (a->chunk_bytes > 0 ? a->chunk_bytes : 1);
+    a->n_entries = n < MIN_ENTRIES ? MIN_ENTRIES : n > MAX_ENTRIES ? MAX_ENTRIES : (uint32_t)n;
+    a->entries = calloc(a->n_entries, sizeof *a->entries);
+    return a->entries != NULL ? STK_OK : stk_fail_memory(error, "a chunk cache");
+}
+
+stk_status stk_h5_array_open(const stk_h5_plan *plan, uint32_t dataset, const stk_file *file, stk_h5_child *child,
+                             uint64_t cache_bytes, stk_h5_array **out, stk_error *error)
+{
+    *out = NULL;
+    const stk_h5_dataset *d = stk_h5_datasets(plan) + dataset;
+    STK_TRY(check_readable(d, error));
+    stk_h5_array *a = calloc(1, sizeof *a);
+    if (a == NULL) return stk_fail_memory(error, "an HDF5 reader");
+    stk_status status;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->loaded, NULL);
+    a->plan = plan;
+    a->d = d;
+    a->number = dataset;
+    a->file = file;
+    a->child = child;
+    STK_GOTO(measure(a, cache_bytes, error));
+cleanup:
+    if (status != STK_OK) stk_h5_array_close(&a);
+    *out = a;
+    return status;
+}
+
+uint64_t stk_h5_array_row_address(const stk_h5_array *a, uint64_t row)
+{
+    const stk_h5_dataset *d = a->d;
+    if (d->layout == STK_H5_CONTIGUOUS)
+        return d->address == STK_H5_NO_ADDRESS ? STK_H5_NO_ADDRESS : d->address + row * a->row_bytes;
+    if (d->layout != STK_H5_CHUNKED || !a->whole_rows || d->n_filters > 0 || d->n_chunks == 0) return STK_H5_NO_ADDRESS;
+    const stk_h5_chunk *c = stk_h5_chunks(a->plan) + d->first_chunk + row / a->rows_per_chunk;
+    if (c->address == STK_H5_NO_ADDRESS || c->n_bytes != a->chunk_bytes) return STK_H5_NO_ADDRESS;
+    return c->address + row % a->rows_per_chunk * a->row_bytes;
+}
+
+static void fill(const stk_h5_dataset *d, uint8_t *out, size_t n_bytes)
+{
+    memset(out, 0, n_bytes);
+    bool zero = true;
+    for (size_t i = 0; i < sizeof d->fill; i++) zero = zero && d->fill[i] == 0;
+    if (zero || d->element_bytes > sizeof d->fill) return;
+    for (size_t i = 0; i + d->element_bytes <= n_bytes; i += d->element_bytes) memcpy(out + i, d->fill, d->element_bytes);
+}
+
+/* True when the chunk sticks out of the extent on some axis. */
+static bool is_edge(const stk_h5_dataset *d, uint64_t cell)
+{
+    for (uint32_t i = d->rank; i-- > 0;) {
+        uint64_t cells = (d->dims[i] + d->chunk[i] - 1) / d->chunk[i];
+        uint64_t at = cell % cells;
+        cell /= cells;
+        if ((at + 1) * d->chunk[i] > d->dims[i]) return true;
+    }
+    return false;
+}
+
+static stk_status fetch_raw(stk_h5_array *a, uint64_t cell, stk_buffer *raw, uint32_t *mask, stk_error *error)
+{
+    const stk_h5_dataset *d = a->d;
+    if (d->n_chunks == 0) {
+        if (a->child == NULL) return stk_fail(error, STK_ERR_INTERNAL, "chunks of '%s' are not listed", d->name);
+        return stk_h5_child_chunk(a->child, a->number, cell, raw, mask, error);
+    }
+    const stk_h5_chunk *c = stk_h5_chunks(a->plan) + d->first_chunk + cell;
+    raw->n_bytes = 0;
+    *mask = c->filter_mask;
+    if (c->address == STK_H5_NO_ADDRESS) return STK_OK;
+    STK_TRY(stk_buffer_resize(raw, c->n_bytes, error));
+    return stk_file_read_at(a->file, raw->data, c->n_bytes, c->address, error);
+}
+
+static stk_status decode_cell(stk_h5_array *a, uint64_t cell, uint8_t *out, stk_error *error)
+{
+    stk_buffer raw = {0}, scratch = {0};
+    uint32_t mask = 0;
+    stk_status status;
+    STK_GOTO(fetch_raw(a, cell, &raw, &mask, error));
+    if (raw.n_bytes == 0) {
+        fill(a->d, out, a->chunk_bytes);
+        goto cleanup;
+    }
+    if (a->d->raw_edges && is_edge(a->d, cell)) mask = UINT32_MAX;
+    STK_GOTO(stk_h5_unfilter(a->d, mask, &raw, &scratch, out, a->chunk_bytes, error));
+cleanup:
+    if (status != STK_OK) stk_fail_prefix(error, "%s: '%s', chunk %llu: ", a->file->path, a->d->name,
+                                          (unsigned long long)cell);
+    stk_buffer_free(&raw);
+    stk_buffer_free(&scratch);
+    return status;
+}
+
+/* Finds the entry of a cell, or takes the oldest free one for it (marked loading); NULL when all are held. */
+static entry *claim(stk_h5_array *a, uint64_t cell)
+{
+    entry *oldest = NULL;
+    for (uint32_t i = 0; i < a->n_entries; i++) {
+        entry *e = &a->entries[i];
+        if (e->data != NULL && e->cell == cell && !e->failed) return e;
+        if (e->holders > 0 || e->loading) continue;
+        if (oldest == NULL || e->data == NULL || (oldest->data != NULL && e->used < oldest->used)) oldest = e;
+    }
+    if (oldest == NULL) return NULL;
+    if (oldest->data == NULL) oldest->data = malloc(a->chunk_bytes > 0 ? a->chunk_bytes : 1);
+    if (oldest->data == NULL) return NULL;
+    oldest->cell = cell;
+    oldest->loading = true;
+    oldest->failed = false;
+    return oldest;
+}
+
+/* The decoded chunk, held until drop(). */
+static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *error)
+{
+    stk_status status = STK_OK;
+    pthread_mutex_lock(&a->lock);
+    entry *e = claim(a, cell);
+    if (e == NULL) {
+        pthread_mutex_unlock(&a->lock);
+        return stk_fail_memory(error, "a decoded HDF5 chunk");
+    }
+    e->holders++;
+    e->used = ++a->clock;
+    if (e->loading && e->holders == 1) {
+        pthread_mutex_unlock(&a->lock);
+        status = decode_cell(a, cell, e->data, error);
+        pthread_mutex_lock(&a->lock);
+        e->loading = false;
+        e->failed = status != STK_OK;
+        pthread_cond_broadcast(&a->loaded);
+    } else {
+        while (e->loading) pthread_cond_wait(&a->loaded, &a->lock);
+        if (e->failed) status = stk_fail(error, STK_ERR_CORRUPT, "%s: '%s', chunk %llu cannot be read", a->file->path,
+                                         a->d->name, (unsigned long long)cell);
+    }
+    if (status != STK_OK) e->holders--;
+    pthread_mutex_unlock(&a->lock);
+    *out = e;
+    return status;
+}
+
+static void drop(stk_h5_array *a, entry *e)
+{
+    pthread_mutex_lock(&a->lock);
+    e->holders--;
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Copies what one chunk holds of row `row` into out (the row's bytes). corner: the chunk's first element on axes
+ * 1 .. rank-1. */
+static void copy_part(const stk_h5_array *a, const uint8_t *chunk, uint64_t row_in_chunk, const uint64_t *corner,
+                      uint8_t *out)
+{
+    const stk_h5_dataset *d = a->d;
+    uint32_t last = d->rank - 1;
+    uint64_t index[STK_H5_MAX_RANK] = {0}, extent[STK_H5_MAX_RANK];
+    for (uint32_t i = 1; i <= last; i++) {
+        uint64_t left = d->dims[i] - corner[i];
+        extent[i] = left < d->chunk[i] ? left : d->chunk[i];
+    }
+    size_t run = d->element_bytes * (last == 0 ? 1 : (size_t)extent[last]);
+    for (;;) {
+        uint64_t from = row_in_chunk, to = 0;
+        for (uint32_t i = 1; i <= last; i++) {
+            from = from * d->chunk[i] + index[i];
+            to = to * d->dims[i] + corner[i] + index[i];
+        }
+        memcpy(out + to * d->element_bytes, chunk + from * d->element_bytes, run);
+        uint32_t axis = last > 0 ? last - 1 : 0;
+        while (axis >= 1 && ++index[axis] == extent[axis]) index[axis--] = 0;
+        if (axis == 0) return;
+    }
+}
+
+static stk_status read_row(stk_h5_array *a, uint64_t row, uint8_t *out, stk_error *error)
+{
+    const stk_h5_dataset *d = a->d;
+    uint64_t per_row = 1, cells[STK_H5_MAX_RANK];
+    for (uint32_t i = 1; i < d->rank; i++) {
+        cells[i] = (d->dims[i] + d->chunk[i] - 1) / d->chunk[i];
+        per_row *= cells[i];
+    }
+    for (uint64_t part = 0; part < per_row; part++) {
+        uint64_t corner[STK_H5_MAX_RANK] = {0}, left = part;
+        for (uint32_t i = d->rank; i-- > 1;) {
+            corner[i] = left % cells[i] * d->chunk[i];
+            left /= cells[i];
+        }
+        entry *e = NULL;
+        STK_TRY(hold(a, row / d->chunk[0] * per_row + part, &e, error));
+        copy_part(a, e->data, row % d->chunk[0], corner, out);
+        drop(a, e);
+    }
+    return STK_OK;
+}
+
+stk_status stk_h5_array_read(stk_h5_array *a, uint64_t first, uint64_t n, uint8_t *out, stk_error *error)
+{
+    const stk_h5_dataset *d = a->d;
+    if (!stk_range_inside(first, n, d->dims[0])) return stk_fail(error, STK_ERR_ARGUMENT, "'%s': no such row", d->name);
+    size_t n_bytes = (size_t)n * a->row_bytes;
+    if (n_bytes == 0) return STK_OK;
+    if (d->layout == STK_H5_COMPACT) {
+        memcpy(out, stk_h5_text(a->plan) + d->text_offset + first * a->row_bytes, n_bytes);
+        return STK_OK;
+    }
+    if (d->layout == STK_H5_CONTIGUOUS) {
+        if (d->address != STK_H5_NO_ADDRESS)
+            return stk_file_read_at(a->file, out, n_bytes, d->address + first * a->row_bytes, error);
+        fill(d, out, n_bytes);
+        return STK_OK;
+    }
+    for (uint64_t i = 0; i < n; i++) STK_TRY(read_row(a, first + i, out + i * a->row_bytes, error));
+    return STK_OK;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/hdf5/hdf5_select.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+#include "common/json.h"
+
+/* Names that people give; the last part of the path is compared, case-blind, in this order. */
+static const char *const IMAGE_NAMES[] = {"images", "image", "imgs", "img", "data", "x", "train_images", "x_train",
+                                          "pixels", "jpeg", "jpegs"};
+static const char *const LABEL_NAMES[] = {"labels", "label", "targets", "target", "y", "classes", "class",
+                                          "train_labels", "y_train"};
+
+uint32_t stk_h5_find(const stk_h5_plan *plan, const char *name)
+{
+    while (*name == '/') name++;
+    for (uint32_t i = 0; i < plan->n_datasets; i++)
+        if (strcmp(stk_h5_datasets(plan)[i].name, name) == 0) return i;
+    return STK_H5_NONE;
+}
+
+static bool is_number(const stk_h5_dataset *d)
+{
+    return d->class_ == STK_H5_INTEGER || d->class_ == STK_H5_FLOAT || d->class_ == STK_H5_BOOL;
+}
+
+static bool is_u8(const stk_h5_dataset *d)
+{
+    return d->class_ == STK_H5_INTEGER && d->element_bytes == 1 && !d->is_signed;
+}
+
+static bool sides_ok(uint64_t h, uint64_t w)
+{
+    return h >= 1 && w >= 1 && h <= UINT32_MAX && w <= UINT32_MAX && h * w <= UINT32_MAX;
+}
+
+/* The pixel layout of a shape; 0 when it is none. [N, H, W] is grey, but only from 8 x 8 on: [N, 2, 3] is not. */
+static stk_h5_kind pixel_layout(const stk_h5_dataset *d)
+{
+    const uint64_t *n = d->dims;
+    if (d->rank == 3 && n[1] >= 8 && n[2] >= 8 && sides_ok(n[1], n[2])) return STK_H5_PIXELS_NHWC;
+    if (d->rank != 4) return 0;
+    if ((n[3] == 1 || n[3] == 3) && sides_ok(n[1], n[2])) return STK_H5_PIXELS_NHWC;
+    if ((n[1] == 1 || n[1] == 3) && sides_ok(n[2], n[3])) return STK_H5_PIXELS_NCHW;
+    return 0;
+}
+
+static bool is_blobs(const stk_h5_dataset *d)
+{
+    return d->rank == 1 && (d->class_ == STK_H5_VLEN || d->class_ == STK_H5_OPAQUE);
+}
+
+const char *stk_h5_looks_like(const stk_h5_dataset *d)
+{
+    if (d->class_ == STK_H5_OTHER || d->layout == STK_H5_ELSEWHERE || d->rank == 0) return NULL;
+    if (is_blobs(d)) return "encoded images";
+    stk_h5_kind kind = is_number(d) ? pixel_layout(d) : 0;
+    if (kind != 0 && is_u8(d)) return kind == STK_H5_PIXELS_NHWC ? "images [N, H, W, C]" : "images [N, C, H, W]";
+    if (kind != 0 && !d->is_signed) return "images with --range MIN:MAX, else arrays";
+    if (is_number(d) && d->rank >= 2) return "arrays";
+    if (d->rank == 1 && d->class_ == STK_H5_INTEGER) return "labels";
+    return NULL;
+}
+
+static stk_h5_kind kind_of(const stk_h5_dataset *d, const stk_dataset_options *o, bool *convert)
+{
+    *convert = false;
+    if (is_blobs(d)) return STK_H5_BLOBS;
+    if (!is_number(d)) return 0;
+    stk_h5_kind layout = pixel_layout(d);
+    if (layout != 0 && is_u8(d)) return layout;
+    if (layout != 0 && o->range_max > o->range_min) {
+        *convert = true;
+        return layout;
+    }
+    return d->rank >= 1 ? STK_H5_ARRAYS : 0;
+}
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+static bool is_candidate(const stk_h5_dataset *d, const stk_dataset_options *o, bool pixels_only)
+{
+    bool convert;
+    stk_h5_kind kind = kind_of(d, o, &convert);
+    if (d->layout == STK_H5_ELSEWHERE || d->rank == 0 || d->dims[0] == 0 || kind == 0) return false;
+    if (kind != STK_H5_ARRAYS) return true;
+    return !pixels_only && d->rank >= 2;
+}
+
+static uint32_t guess_images(const stk_h5_plan *plan, const stk_dataset_options *o)
+{
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    for (int pass = 0; pass < 2; pass++) {
+        bool pixels_only = pass == 0;
+        for (size_t k = 0; k < sizeof IMAGE_NAMES / sizeof IMAGE_NAMES[0]; k++)
+            for (uint32_t i = 0; i < plan->n_datasets; i++)
+                if (strcasecmp(last_part(d[i].name), IMAGE_NAMES[k]) == 0 && is_candidate(&d[i], o, pixels_only)) return i;
+        /* None by name: the only one, or the first, by shape. */
+        for (uint32_t i = 0; i < plan->n_datasets; i++)
+            if (is_candidate(&d[i], o, pixels_only)) return i;
+    }
+    return STK_H5_NONE;
+}
+
+static bool is_label_of(const stk_h5_dataset *d, uint64_t n_rows)
+{
+    bool flat = d->rank == 1 || (d->rank == 2 && d->dims[1] == 1);
+    return flat && d->class_ == STK_H5_INTEGER && d->layout != STK_H5_ELSEWHERE && d->dims[0] == n_rows;
+}
+
+static uint32_t guess_labels(const stk_h5_plan *plan, uint64_t n_rows)
+{
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    for (size_t k = 0; k < sizeof LABEL_NAMES / sizeof LABEL_NAMES[0]; k++)
+        for (uint32_t i = 0; i < plan->n_datasets; i++)
+            if (strcasecmp(last_part(d[i].name), LABEL_NAMES[k]) == 0 && is_label_of(&d[i], n_rows)) return i;
+    return STK_H5_NONE;
+}
+
+static stk_status not_found(const stk_h5_plan *plan, const char *path, const char *what, stk_error *error)
+{
+    char list[400] = "";
+    for (uint32_t i = 0; i < plan->n_datasets && strlen(list) < 300; i++) {
+        const stk_h5_dataset *d = stk_h5_datasets(plan) + i;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%.60s", i > 0 ? ", " : "", d->name);
+    }
+    return stk_fail(error, STK_ERR_NOT_FOUND, "%s: %s; its data sets: %s", path, what, list[0] != '\0' ? list : "none");
+}
+
+static stk_status choose_labels(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
+                                stk_h5_selection *s, stk_error *error)
+{
+    if (o->hdf5_labels == NULL) {
+        s->labels = guess_labels(plan, s->n_rows);
+        return STK_OK;
+    }
+    s->labels = STK_H5_NONE;
+    if (o->hdf5_labels[0] == '\0') return STK_OK;
+    char what[128];
+    s->labels = stk_h5_find(plan, o->hdf5_labels);
+    snprintf(what, sizeof what, "no data set '%.80s' for --labels", o->hdf5_labels);
+    if (s->labels == STK_H5_NONE) return not_found(plan, path, what, error);
+    if (is_label_of(stk_h5_datasets(plan) + s->labels, s->n_rows)) return STK_OK;
+    return stk_fail(error, STK_ERR_ARGUMENT, "%s: --labels %s: must be integers, one for each of the %llu images", path,
+                    o->hdf5_labels, (unsigned long long)s->n_rows);
+}
+
+static stk_status select_own(const stk_h5_plan *plan, const char *path, stk_h5_selection *s, stk_error *error)
+{
+    uint32_t images = stk_h5_find(plan, "images"), data = stk_h5_find(plan, "data");
+    s->labels = stk_h5_find(plan, "labels");
+    uint32_t hashes = stk_h5_find(plan, "xxh3");
+    if (s->labels == STK_H5_NONE || hashes == STK_H5_NONE || (images == STK_H5_NONE && data == STK_H5_NONE))
+        return not_found(plan, path, "written by stoker, but data sets are missing", error);
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    s->n_rows = d[s->labels].dims[0];
+    s->kind = images != STK_H5_NONE ? STK_H5_OWN_UNIFORM : STK_H5_OWN_BLOB;
+    s->images = images != STK_H5_NONE ? images : data;
+    if (s->kind == STK_H5_OWN_BLOB) return STK_OK;
+    const stk_h5_dataset *im = d + images;
+    if (!is_u8(im) || im->rank != 4 || im->dims[0] != s->n_rows || (im->dims[3] != 1 && im->dims[3] != 3) ||
+        !sides_ok(im->dims[1], im->dims[2]))
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: 'images' does not have the shape that stoker writes", path);
+    s->height = (uint32_t)im->dims[1];
+    s->width = (uint32_t)im->dims[2];
+    s->channels = (uint32_t)im->dims[3];
+    return STK_OK;
+}
+
+stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
+                         stk_h5_selection *s, stk_error *error)
+{
+    *s = (stk_h5_selection){.labels = STK_H5_NONE};
+    if (plan->own && o->hdf5_images == NULL) return select_own(plan, path, s, error);
+    char what[160] = "no data set in it looks like images; name one with --dataset PATH";
+    s->images = o->hdf5_images != NULL ? stk_h5_find(plan, o->hdf5_images) : guess_images(plan, o);
+    if (o->hdf5_images != NULL) snprintf(what, sizeof what, "no data set '%.80s' for --dataset", o->hdf5_images);
+    if (s->images == STK_H5_NONE) return not_found(plan, path, what, error);
+    const stk_h5_dataset *d = stk_h5_datasets(plan) + s->images;
+    s->kind = kind_of(d, o, &s->convert);
+    if (s->kind == 0 || d->rank == 0 || d->dims[0] == 0)
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: data set '%s' holds neither images nor arrays", path, d->name);
+    s->n_rows = d->dims[0];
+    if (s->kind == STK_H5_PIXELS_NHWC || s->kind == STK_H5_PIXELS_NCHW) {
+        bool first = s->kind == STK_H5_PIXELS_NCHW;
+        s->height = (uint32_t)d->dims[first ? 2 : 1];
+        s->width = (uint32_t)d->dims[first ? 3 : 2];
+        s->channels = d->rank == 3 ? 1 : (uint32_t)d->dims[first ? 1 : 3];
+    }
+    return choose_labels(plan, o, path, s, error);
+}
+
+static void describe_dataset(stk_json_writer *w, const stk_h5_dataset *d)
+{
+    static const char *const classes[] = {"?",      "int",    "float", "bool", "text", "opaque", "vlen bytes",
+                                          "vlen text", "other"};
+    char type[48];
+    bool sized = d->class_ == STK_H5_INTEGER || d->class_ == STK_H5_FLOAT;
+    snprintf(type, sizeof type, sized ? "%s%s%u" : "%s%s", d->class_ == STK_H5_INTEGER && !d->is_signed ? "u" : "",
+             classes[d->class_ <= STK_H5_OTHER ? d->class_ : 0], d->element_bytes * 8);
+    static const char *const layouts[] = {"?", "contiguous", "chunked", "compact", "external or virtual"};
+    stk_jw_object(w);
+    stk_jw_key(w, "path");
+    stk_jw_string(w, d->name);
+    stk_jw_key(w, "type");
+    stk_jw_string(w, type);
+    stk_jw_key(w, "shape");
+    stk_jw_array(w);
+    for (uint32_t i = 0; i < d->rank; i++) stk_jw_u64(w, d->dims[i]);
+    stk_jw_end_array(w);
+    stk_jw_key(w, "layout");
+    stk_jw_string(w, layouts[d->layout <= STK_H5_ELSEWHERE ? d->layout : 0]);
+    if (d->layout == STK_H5_CHUNKED) {
+        stk_jw_key(w, "chunk");
+        stk_jw_array(w);
+        for (uint32_t i = 0; i < d->rank; i++) stk_jw_u64(w, d->chunk[i]);
+        stk_jw_end_array(w);
+        stk_jw_key(w, "filters");
+        stk_jw_string(w, d->filter_names);
+    }
+    stk_jw_key(w, "looks_like");
+    stk_jw_string(w, stk_h5_looks_like(d));
+    stk_jw_end_object(w);
+}
+
+stk_status stk_h5_describe(const stk_h5_plan *plan, const stk_h5_selection *s, stk_buffer *out, stk_error *error)
+{
+    stk_json_writer w = stk_jw_begin(out, error);
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    stk_jw_object(&w);
+    stk_jw_key(&w, "hdf5_library");
+    stk_jw_string(&w, plan->library);
+    stk_jw_key(&w, "dataset");
+    stk_jw_string(&w, d[s->images].name);
+    stk_jw_key(&w, "labels");
+    stk_jw_string(&w, s->labels != STK_H5_NONE ? d[s->labels].name : NULL);
+    stk_jw_key(&w, "datasets");
+    stk_jw_array(&w);
+    for (uint32_t i = 0; i < plan->n_datasets; i++) describe_dataset(&w, &d[i]);
+    stk_jw_end_array(&w);
+    stk_jw_end_object(&w);
+    STK_TRY(stk_jw_end(&w));
+    return stk_buffer_append(out, "", 1, error);
+}
