@@ -77,6 +77,7 @@ static stk_status file_open(const stk_payload_source *s, uint32_t number, payloa
  * between leaves nothing locked in the child. */
 static stk_status file_get(const stk_payload_source *s, uint32_t number, payload_file **out, stk_error *error)
 {
+    *out = NULL;
     if (number >= s->storage->n_files)
         return stk_fail(error, STK_ERR_CORRUPT, "a record claims to lie in file %u of %u", number,
                         s->storage->n_files);

@@ -30,7 +30,7 @@ typedef enum stk_order {
 } stk_order;
 
 typedef enum stk_last {
-    STK_LAST_KEEP = 0, /* the last batch may be smaller */
+    STK_LAST_KEEP = 0, /* the last batch may be smaller; over several ranks it is dealt out evenly */
     STK_LAST_DROP = 1, /* an incomplete last batch (over all ranks) is left out */
     STK_LAST_PAD = 2   /* filled with samples from the epoch's start; n_valid says how many are real */
 } stk_last;
@@ -87,18 +87,21 @@ STK_API void stk_loader_options_init(stk_loader_options *options);
 typedef struct stk_batch {
     uint64_t epoch;
     uint64_t index;      /* of the batch within the epoch, on this rank */
-    uint32_t n;          /* entries (samples * views) */
-    uint32_t n_valid;    /* entries that are real samples; fewer than n only under STK_LAST_PAD */
+    uint32_t n;          /* entries: samples * n_views, the views of one sample side by side */
+    uint32_t n_valid;    /* entries that are real samples, the first ones; fewer than n under STK_LAST_PAD, and under
+                            STK_LAST_KEEP on ranks for which an epoch's last step has no sample left (then n_views
+                            entries of padding, so that all ranks have the same number of batches) */
     uint32_t height, width, channels;
     stk_dtype dtype;
     stk_layout layout;
     void *data; /* n * sample_bytes */
-    size_t sample_bytes;
+    size_t sample_bytes;         /* of one entry, when all have the same */
+    const uint64_t *offsets;     /* NULL: entry i starts at i * sample_bytes; else [n + 1] starts in data */
     const uint64_t *ids;         /* [n] sample ids: positions in the data set */
-    const uint32_t *occurrences; /* [n] repeat numbers */
+    const uint32_t *occurrences; /* [n] repeat numbers; under STK_ORDER_WEIGHTED the number of the draw */
     const int64_t *labels;       /* [n]; -1 where there is none */
     const int32_t *statuses;     /* [n] stk_status of each entry; STK_OK but under STK_ON_BAD_SKIP */
-    const void *const *columns;  /* [n_columns] arrays as asked for in the options */
+    const void *const *columns;  /* [n_columns] arrays as asked for in the options; null values are 0, floats NaN */
     uint32_t n_columns;
     void *handle; /* the allocator's handle of this batch's memory */
 } stk_batch;
@@ -146,6 +149,7 @@ typedef struct stk_loader_stats {
     uint64_t surplus_slots;    /* slots taken beyond n_ahead because the consumer held all */
     uint32_t n_threads;
     uint32_t slots;
+    const char *decoder; /* which side decodes, and why: one clause, static text */
 } stk_loader_stats;
 STK_API void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out);
 

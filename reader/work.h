@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The seam for everything that the loader may do to a sample: a table entry with two functions. Decoding to
+ * pixels is the first (work_pixels.c); gathering a crop's segments for a GPU is to be another. A batch's slot is a
+ * byte region; an entry of it is what `size` said, filled by `run`. */
+#ifndef STK_READER_WORK_H
+#define STK_READER_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stoker/loader.h>
+
+#include "codec/normalise.h"
+#include "common/cpu_features.h"
+#include "format/storage.h"
+#include "reader/dataset_internal.h"
+#include "reader/geometry.h"
+#include "reader/workbench.h"
+
+/* What all samples of a loader share. Immutable while it runs. */
+typedef struct stk_work_env {
+    const stk_dataset *dataset;
+    stk_geometry_rule rule;
+    stk_family family;
+    stk_dtype dtype;
+    stk_layout layout;
+    uint32_t channels;          /* delivered */
+    stk_norm_table norm;        /* float dtypes, and de-interleaving of uint8 */
+    uint32_t width, height;     /* of an entry; 0 under STK_TRANSFORM_NONE, where a batch's first record decides */
+} stk_work_env;
+
+/* One view of one sample. */
+typedef struct stk_work_item {
+    uint64_t epoch, id;
+    uint32_t occurrence, view;
+    const stk_row *row;
+    const uint8_t *data;          /* the payload; NULL in `size` */
+    uint32_t width, height;       /* that the batch's entries must have */
+} stk_work_item;
+
+typedef struct stk_work {
+    const char *name;
+    /* True: every entry of a batch takes stk_work_fixed_bytes, and size is not called. */
+    bool fixed;
+    /* Bytes of the entry, from row and geometry alone: no payload is read. */
+    stk_status (*size)(const stk_work_env *env, const stk_work_item *item, size_t *n_bytes, stk_error *error);
+    /* Fills region with n_bytes bytes. Runs on the team's threads, several at once, each with its own bench. */
+    stk_status (*run)(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
+                      size_t n_bytes, stk_error *error);
+} stk_work;
+
+/* Pixels: height x width x channels elements of the dtype. */
+extern const stk_work stk_work_pixels;
+
+/* Bytes of a decoded entry; false when that overflows. */
+bool stk_work_fixed_bytes(const stk_work_env *env, uint32_t width, uint32_t height, size_t *n_bytes);
+
+#endif
