@@ -45,9 +45,9 @@ typedef struct cli_choice {
     int value;
 } cli_choice;
 
-/* Sets what the option means in args. Returns NULL, or what is wrong with the value: the end of a sentence
- * that begins with "'VALUE' ". */
-typedef const char *(*cli_parse_fn)(void *args, const char *value);
+/* Sets what the option means. target: the argument struct plus the option's offset. Returns NULL, or what is
+ * wrong with the value: the end of a sentence that begins with "'VALUE' ". */
+typedef const char *(*cli_parse_fn)(void *target, const char *value);
 
 typedef struct cli_option {
     char letter; /* 0 = long name only */

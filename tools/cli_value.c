@@ -153,7 +153,7 @@ bool cli_value_set(const cli_option *option, void *args, const char *value, char
     case CLI_STRINGS: return add_string(member, value, problem, capacity);
     case CLI_CHOICE: return set_choice(option, member, value, problem, capacity);
     case CLI_CUSTOM:
-        wrong = option->parse(args, value);
+        wrong = option->parse(member, value);
         if (wrong != NULL) snprintf(problem, capacity, "%s", wrong);
         return wrong == NULL;
     case CLI_REAL: say_range(option, "a number", problem, capacity); return set_number(option, member, value);

@@ -167,6 +167,7 @@ static const cli_option options[] = {
      AT(loader.seed),
      .help = "Seed of order and crops. Default 0."},
     OPTION_JSON(bench_args, json, "Print the result as one JSON object on stdout."),
+    OPTIONS_OPEN(bench_args, dataset),
     OPTION_END};
 
 static int run(int argc, char **argv);

@@ -20,6 +20,7 @@
 #include "safe_write.h"
 
 typedef struct extract_args {
+    stk_dataset_options dataset;
     bool force, json;
     int progress;
 } extract_args;
@@ -39,6 +40,7 @@ static const cli_option options[] = {
     {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(force), .help = "Overwrite existing files."},
     OPTION_PROGRESS(extract_args, progress),
     OPTION_JSON(extract_args, json, "Print the report as one JSON object on stdout."),
+    OPTIONS_OPEN(extract_args, dataset),
     OPTION_END};
 
 static int run(int argc, char **argv);
@@ -169,9 +171,10 @@ static int run(int argc, char **argv)
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
+    stk_dataset_options_init(&args.dataset);
     int code = cli_parse(&command_extract, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    stk_status status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
+    stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     if (status != STK_OK) return cli_fail(&command_extract, status, &error);
     r.dataset = dataset;
     r.folder = operands.items[1];

@@ -16,6 +16,7 @@
 enum { N_ENCODINGS = 64 };
 
 typedef struct info_args {
+    stk_dataset_options dataset;
     bool json, classes;
 } info_args;
 
@@ -31,6 +32,7 @@ typedef struct info {
 static const cli_option options[] = {
     {.kind = CLI_FLAG, .name = "classes", AT(classes), .help = "List the classes with their numbers too."},
     OPTION_JSON(info_args, json, "Print one JSON object on stdout."),
+    OPTIONS_OPEN(info_args, dataset),
     OPTION_END};
 
 static int run(int argc, char **argv);
@@ -180,10 +182,11 @@ static int run(int argc, char **argv)
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
+    stk_dataset_options_init(&args.dataset);
     int code = cli_parse(&command_info, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     stk_status status = stk_cpu_family(&in.cpu, &error);
-    if (status == STK_OK) status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
+    if (status == STK_OK) status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     in.dataset = dataset;
     if (status == STK_OK) status = count(&in, &error);
     if (status != STK_OK)

@@ -11,6 +11,7 @@
 #include "record_path.h"
 
 typedef struct ls_args {
+    stk_dataset_options dataset;
     bool json, nul;
 } ls_args;
 
@@ -25,6 +26,7 @@ static const cli_option options[] = {
         ls_args, json,
         "Print one JSON object a line. Bytes of a path that are not UTF-8 become \\udc80 to \\udcff, as "
         "Python's surrogateescape writes them."),
+    OPTIONS_OPEN(ls_args, dataset),
     OPTION_END};
 
 static int run(int argc, char **argv);
@@ -98,9 +100,10 @@ static int run(int argc, char **argv)
     cli_operands operands;
     stk_error error = {0};
     stk_dataset *dataset = NULL;
+    stk_dataset_options_init(&args.dataset);
     int code = cli_parse(&command_ls, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    stk_status status = stk_dataset_open(operands.items[0], NULL, &dataset, &error);
+    stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     if (status == STK_OK) status = list(dataset, &args, &error);
     stk_dataset_close(&dataset);
     return status == STK_OK ? CLI_OK : cli_fail(&command_ls, status, &error);

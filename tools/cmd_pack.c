@@ -20,6 +20,7 @@ typedef struct pack_args {
     stk_pack_options pack;
     cli_strings columns;
     int progress;
+    int format; /* index into format_words */
     bool json, quiet;
 } pack_args;
 
@@ -50,6 +51,8 @@ static const cli_choice mode_words[] = {{"RGB", STK_MODE_RGB}, {"L", STK_MODE_L}
 static const cli_choice filter_words[] = {{"bilinear", STK_FILTER_BILINEAR}, {"bicubic", STK_FILTER_BICUBIC},
                                           {"box", STK_FILTER_BOX},           {"hamming", STK_FILTER_HAMMING},
                                           {"lanczos", STK_FILTER_LANCZOS},   {NULL, 0}};
+
+static const cli_choice format_words[] = {{"stk", 1}, {"hdf5", 2}, {NULL, 0}};
 
 static const char *parse_resize(void *args, const char *value)
 {
@@ -283,6 +286,24 @@ static const cli_option options[] = {
      .help = "Threads. By default as many as this process may really use (affinity, cgroup quota). The "
              "output does "
              "not depend on it."},
+    {.kind = CLI_CHOICE,
+     .name = "format",
+     .argument = "NAME",
+     AT(format),
+     .choices = format_words,
+     .help = "stk or hdf5. By default hdf5 when DST ends with .h5 or .hdf5, else stk."},
+    {.kind = CLI_U32,
+     .name = "chunk-images",
+     .argument = "N",
+     AT(pack.chunk_images),
+     .min = 1,
+     .max = 1e6,
+     .help = "HDF5: images in a chunk. Default about 1 MiB a chunk."},
+    {.kind = CLI_STRING,
+     .name = "hdf5-filter",
+     .argument = "NAME",
+     AT(pack.hdf5_filter),
+     .help = "HDF5: none (default), gzip, gzip:LEVEL or lzf. Filtered files load slower."},
     OPTION_PROGRESS(pack_args, progress),
     OPTION_JSON(pack_args, json, "Print the report as one JSON object on stdout."),
     {.letter = 'q',
@@ -299,17 +320,15 @@ const cli_command command_pack = {
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the images under SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST "
-        "is a "
-        "file x.stk, or a folder of shards when it ends with '/'.\n\n"
+        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST is "
+        "a file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
         "Files are recognised by content, not by name; those that are no images are ignored. Files that are "
-        "left "
-        "out, and why, are named on stderr and in DST.report.jsonl.",
+        "left out, and why, are named on stderr and in DST.report.jsonl.",
     .options = options,
     .exit_status =
-        "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images were left "
-        "out\n64 wrong command line",
+        "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images were left out\n"
+        "64 wrong command line",
     .examples =
         "stoker pack photos/train train.stk\nstoker pack --manifest labels.csv --root photos train.stk\n"
         "stoker pack --resize short=256 photos/train small.stk",
@@ -460,6 +479,9 @@ static int run(int argc, char **argv)
     const char *dst = operands.items[operands.n - 1];
     args.pack.column_types = args.columns.items;
     args.pack.n_column_types = args.columns.n;
+    if (args.format != 0) args.pack.format = cli_choice_name(format_words, args.format);
+    if (args.pack.hdf5_filter != NULL && strcmp(args.pack.hdf5_filter, "none") == 0)
+        args.pack.hdf5_filter = NULL;
     args.pack.progress = on_progress;
     args.pack.issue = on_issue;
     args.pack.user = &r;

@@ -4,6 +4,8 @@
 #ifndef STK_TOOLS_COMMANDS_H
 #define STK_TOOLS_COMMANDS_H
 
+#include <stoker/dataset.h>
+
 #include "cli.h"
 
 extern const cli_command command_pack;
@@ -23,6 +25,28 @@ extern const cli_command command_bench;
         .kind = CLI_SWITCH, .name = "progress", .offset = offsetof(T, member),                               \
         .help = "Show a progress line on stderr. By default only when stderr is a terminal."                 \
     }
+/* How a data set is opened; `member` is an stk_dataset_options. */
+#define OPTIONS_OPEN(T, member)                                                                              \
+    OPTION_HEADING("How to open DST"),                                                                       \
+        {.kind = CLI_FLAG,                                                                                   \
+         .name = "salvage",                                                                                  \
+         .offset = offsetof(T, member.salvage),                                                              \
+         .help = "Open a .stk file that lost its end, by scanning for its records."},                        \
+        {.kind = CLI_STRING,                                                                                 \
+         .name = "dataset",                                                                                  \
+         .argument = "PATH",                                                                                 \
+         .offset = offsetof(T, member.hdf5_images),                                                          \
+         .help = "HDF5: the path of the images in the file. By default found by name and shape."},           \
+        {.kind = CLI_STRING,                                                                                 \
+         .name = "labels",                                                                                   \
+         .argument = "PATH",                                                                                 \
+         .offset = offsetof(T, member.hdf5_labels),                                                          \
+         .help = "HDF5: the path of the labels in the file. By default found by name and shape."},           \
+    {                                                                                                        \
+        .kind = CLI_CUSTOM, .name = "range", .argument = "MIN:MAX", .offset = offsetof(T, member),           \
+        .parse = parse_value_range,                                                                          \
+        .help = "HDF5: the range of pixel values that are not uint8; it is mapped to 0..255."                \
+    }
 #define OPTION_HEADING(text)                                                                                 \
     {                                                                                                        \
         .kind = CLI_HEADING, .help = text                                                                    \
@@ -31,5 +55,8 @@ extern const cli_command command_bench;
     {                                                                                                        \
         .kind = CLI_HEADING                                                                                  \
     }
+
+/* A cli_parse_fn for --range; its target is an stk_dataset_options. */
+const char *parse_value_range(void *target, const char *value);
 
 #endif
