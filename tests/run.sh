@@ -210,6 +210,7 @@ group_consumer() {
     run "shared" consumer_shared
     run "static" consumer_static
     run "moved" consumer_moved
+    run "the README's program" consumer_readme
 }
 # consumer_check TREE PREFIX: builds tests/consumer against PREFIX and runs it.
 consumer_check() {
@@ -258,6 +259,24 @@ consumer_moved() {
     local code=$?
     mv build/consumer-hidden build/consumer-prefix
     return $code
+}
+
+# The C program in the README compiles and runs as it stands there.
+consumer_readme() {
+    local lib dir=build/consumer-readme
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    lib=$(dirname "$(find "$PWD/build/consumer-prefix" -name stoker.pc)")
+    awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' README.md >"$dir/read.c"
+    # shellcheck disable=SC2046
+    gcc -std=c99 -Wall -Wextra -Werror "$dir/read.c" -o "$dir/read" \
+        $(PKG_CONFIG_PATH=$lib pkg-config --cflags --libs stoker) -Wl,-rpath,"${lib%/pkgconfig}" || return 1
+    # Its batches hold 256 images.
+    mkdir -p "$dir/photos"
+    for n in 1 2 3 4; do cp -r examples/data/clothing "$dir/photos/$n"; done
+    build/main/bin/stoker pack -q "$dir/photos" "$dir/train.stk" && (cd "$dir" && ./read) | tee "$dir/out" &&
+        [ "$(cat "$dir/out")" = "256 images
+64 images" ]
 }
 
 group_clang() {

@@ -22,7 +22,7 @@ THIRD_PARTY = {
     r"hdf5.*\.h|H5.*\.h": ["format/hdf5/*", "format/storage_hdf5*"],
     r"lmdb\.h": ["format/*lmdb*"],
     r"archive.*\.h": ["packer/*archive*", "packer/*tar*"],
-    r"libdeflate\.h": ["format/hdf5/squeeze.c"],
+    r"libdeflate\.h|l?lzf\.h": ["format/hdf5/squeeze.c"],
     r"zlib\.h": ["codec/png_chunks.c"],
     r"omp\.h": ["packer/team.c", "reader/team.c", "reader/*team*.c", "packer/*team*.c", "common/*team*.c"],
     r"cuda.*\.h|nvml\.h": ["gpu_upload/*"],
