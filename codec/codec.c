@@ -147,6 +147,26 @@ static stk_status codec_of(stk_encoding encoding, const stk_codec **out, stk_err
     return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
 }
 
+/* Formats that users meet but no decoder here takes: to be refused by name instead of passed over as no image. */
+static const char *foreign_format(const uint8_t *data, size_t n_bytes)
+{
+    static const struct {
+        size_t offset, n;
+        const char *bytes, *name;
+    } marks[] = {
+        {4, 8, "ftypheic", "HEIF"},   {4, 8, "ftypheix", "HEIF"},   {4, 8, "ftypmif1", "HEIF"},
+        {4, 8, "ftypmsf1", "HEIF"},   {4, 8, "ftypavif", "AVIF"},   {4, 8, "ftypavis", "AVIF"},
+        {0, 2, "\xff\x0a", "JPEG XL"}, {4, 8, "JXL \r\n\x87\n", "JPEG XL"}, {4, 8, "jP  \r\n\x87\n", "JPEG 2000"},
+        {0, 4, "\xff\x4f\xff\x51", "JPEG 2000"}, {0, 4, "8BPS", "Photoshop"}, {0, 4, "\0\0\1\0", "icon"},
+    };
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (n_bytes >= marks[i].offset + marks[i].n && memcmp(data + marks[i].offset, marks[i].bytes, marks[i].n) == 0) {
+            return marks[i].name;
+        }
+    }
+    return NULL;
+}
+
 stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes, stk_image_info *out,
                            stk_error *error)
 {
@@ -154,6 +174,8 @@ stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_byt
     *out = (stk_image_info){.encoding = encoding, .channels = 3, .orientation = 1};
     if (encoding == STK_ENCODING_UNKNOWN) {
         if (n_bytes == 0) return stk_fail(error, STK_ERR_IMAGE, "the file is empty");
+        const char *foreign = foreign_format(data, n_bytes);
+        if (foreign != NULL) return stk_fail(error, STK_ERR_UNSUPPORTED, "stoker does not read %s files", foreign);
         return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
     }
     const stk_codec *codec = NULL;

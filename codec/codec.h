@@ -40,7 +40,8 @@ typedef struct stk_image_info {
 stk_encoding stk_codec_sniff(const uint8_t *data, size_t n_bytes);
 
 /* Parses the header. STK_ERR_IMAGE with one clause that says why; STK_ERR_LIMIT above max_pixels;
- * STK_ERR_UNSUPPORTED for valid files that no decoder here takes (12-bit or lossless JPEG, say). */
+ * STK_ERR_UNSUPPORTED for valid files that no decoder here takes (12-bit or lossless JPEG, say; also well-known
+ * formats that sniff does not know: HEIF, AVIF, JPEG XL, JPEG 2000, Photoshop, icons). */
 stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes, stk_image_info *out,
                            stk_error *error);
 
