@@ -7,6 +7,7 @@
 #include "codec/kernels.h"
 
 #if defined(__x86_64__)
+extern const stk_kernels stk_kernels_avx2;
 extern const stk_kernels stk_kernels_avx512;
 #endif
 

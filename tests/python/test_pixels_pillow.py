@@ -204,6 +204,8 @@ def main():
     if args.family:
         os.environ["STOKER_CPU"] = args.family
     bridge, rng, tally = Bridge(args.bridge), random.Random(args.seed), Tally()
+    if args.family and bridge.family != args.family:
+        sys.exit(f"asked for {args.family}, got {bridge.family}")
     if args.pictures == "photos":
         folder = pathlib.Path(os.environ.get("STOKER_CORPUS", "/nonexistent")) / "photos"
         if not folder.is_dir():
