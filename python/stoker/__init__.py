@@ -14,41 +14,81 @@ Pack a folder of image files into one big file once, then load training batches 
 
 from __future__ import annotations
 
-from stoker._batch import BatchInfo
-from stoker._columns import Column
-from stoker._cpu import cpu, usable_threads
-from stoker._dataset import Dataset, RecordInfo, Sample, open
-from stoker._errors import (
-    ArgumentError,
-    BusyError,
-    CancelledError,
-    ChecksumError,
-    CorruptError,
-    DamagedError,
-    DeviceError,
-    Error,
-    ExistsError,
-    ImageError,
-    InternalError,
-    IOError,
-    LimitError,
-    NoSpaceError,
-    NotFoundError,
-    OutOfMemoryError,
-    StateError,
-    ThreadError,
-    UnsupportedError,
-    VersionError,
-)
-from stoker._from_torchvision import Translated, from_torchvision
-from stoker._loader import Loader, LoaderIterator
-from stoker._native import ffi as _ffi
-from stoker._native import lib as _lib
-from stoker._pack import PackIssue, PackProgress, PackReport, pack
-from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
-from stoker._verify import VerifyIssue, VerifyProgress, VerifyReport, verify
+from typing import TYPE_CHECKING, Any
 
-__version__: str = _ffi.string(_lib.stk_version()).decode()
+if TYPE_CHECKING:
+    from stoker._batch import BatchInfo
+    from stoker._columns import Column
+    from stoker._cpu import cpu, usable_threads
+    from stoker._dataset import Dataset, RecordInfo, Sample, open
+    from stoker._errors import (
+        ArgumentError,
+        BusyError,
+        CancelledError,
+        ChecksumError,
+        CorruptError,
+        DamagedError,
+        DeviceError,
+        Error,
+        ExistsError,
+        ImageError,
+        InternalError,
+        IOError,
+        LimitError,
+        NoSpaceError,
+        NotFoundError,
+        OutOfMemoryError,
+        StateError,
+        ThreadError,
+        UnsupportedError,
+        VersionError,
+    )
+    from stoker._from_torchvision import Translated, from_torchvision
+    from stoker._loader import Loader, LoaderIterator
+    from stoker._pack import PackIssue, PackProgress, PackReport, pack
+    from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
+    from stoker._verify import VerifyIssue, VerifyProgress, VerifyReport, verify
+
+    __version__: str
+
+# Where each name lives. Modules are loaded when a name is first used, so that `import stoker` and the command
+# take a few milliseconds: the larger part of an import is NumPy's.
+_NAMES = {
+    "_batch": "BatchInfo",
+    "_columns": "Column",
+    "_cpu": "cpu usable_threads",
+    "_dataset": "Dataset RecordInfo Sample open",
+    "_errors": (
+        "ArgumentError BusyError CancelledError ChecksumError CorruptError DamagedError DeviceError "
+        "Error ExistsError ImageError InternalError IOError LimitError NoSpaceError NotFoundError "
+        "OutOfMemoryError StateError ThreadError UnsupportedError VersionError"
+    ),
+    "_from_torchvision": "Translated from_torchvision",
+    "_loader": "Loader LoaderIterator",
+    "_pack": "PackIssue PackProgress PackReport pack",
+    "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
+    "_verify": "VerifyIssue VerifyProgress VerifyReport verify",
+}
+_HOME = {name: f"stoker.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "__version__":
+        native = importlib.import_module("stoker._native")
+        value: Any = native.ffi.string(native.lib.stk_version()).decode()
+    elif name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'stoker' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, "__version__"})
+
 
 __all__ = [
     "ArgumentError",

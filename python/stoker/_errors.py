@@ -116,6 +116,9 @@ _CLASSES: dict[int, type[Error]] = {
     lib.STK_ERR_INTERNAL: InternalError,
 }
 
+for _class in (Error, *_CLASSES.values()):
+    _class.__module__ = "stoker"  # where users find them; tracebacks say so too
+
 
 def status_name(status: int) -> str:
     """The C library's name of a status, "ok" for 0."""
