@@ -45,6 +45,7 @@ typedef struct tiff_job {
     uint16_t photometric, bits, samples, planar, compression, orientation;
     uint16_t n_extra, first_extra;
     const uint16_t *map[3]; /* colour map */
+    bool convert_ycc; /* the strips hold YCbCr that is converted here */
 } tiff_job;
 
 /* ---- libtiff's view of memory ---- */
@@ -308,8 +309,30 @@ static uint8_t unmultiplied(uint8_t value, uint8_t alpha)
     return v > 255 ? 255 : (uint8_t)v;
 }
 
+/* Pillow's ConvertYCbCr.c: 6 fractional bits; its tables hold factor * 64 * (chroma - 128), rounded thus. */
+static int ycc_term(int factor, uint8_t chroma)
+{
+    return (factor * 64 * (chroma - 128) + 50000) / 100000;
+}
+
+static uint8_t clip8(int v)
+{
+    return v < 0 ? 0 : v > 255 ? 255 : (uint8_t)v;
+}
+
+static void ycc_to_rgb(const uint8_t *s, uint8_t *rgb)
+{
+    rgb[0] = clip8(s[0] + (ycc_term(140200, s[2]) >> 6));
+    rgb[1] = clip8(s[0] + ((ycc_term(-34414, s[1]) + ycc_term(-71414, s[2])) >> 6));
+    rgb[2] = clip8(s[0] + (ycc_term(177200, s[1]) >> 6));
+}
+
 static void convert_pixel(const tiff_job *job, const uint8_t *s, uint8_t *rgb)
 {
+    if (job->convert_ycc) {
+        ycc_to_rgb(s, rgb);
+        return;
+    }
     switch (job->photometric) {
     case PHOTOMETRIC_PALETTE:
         for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)(job->map[c][s[0]] >> 8);
@@ -336,7 +359,8 @@ static void convert_row(const tiff_job *job, const block *b, uint32_t row, uint8
         for (uint16_t i = 0; i < job->samples; i++) s[i] = block_sample(job, b, row, x, i);
         convert_pixel(job, s, rgb);
         if (channels == 1) {
-            *out = stk_luma(rgb[0], rgb[1], rgb[2]);
+            /* Pillow's luma of a YCbCr picture is its Y. */
+            *out = job->convert_ycc ? s[0] : stk_luma(rgb[0], rgb[1], rgb[2]);
         } else {
             memcpy(out, rgb, 3);
         }
@@ -463,6 +487,24 @@ static stk_status decode_as_rgba(tiff_job *job, const stk_image *out, stk_error 
     return status;
 }
 
+/* YCbCr takes three ways, as in Pillow: libjpeg converts JPEG strips, Pillow's own tables serve plain samples, and
+ * libtiff does all else. */
+static stk_status decode_ycc(tiff_job *job, const stk_image *out, stk_damage_report *damage, stk_error *error)
+{
+    uint16_t h = 2, v = 2;
+    (void)TIFFGetFieldDefaulted(job->tiff, TIFFTAG_YCBCRSUBSAMPLING, &h, &v);
+    bool together = job->planar == PLANARCONFIG_CONTIG;
+    if (together && job->compression == COMPRESSION_JPEG) {
+        (void)TIFFSetField(job->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+        return decode_blocks(job, out, damage, error);
+    }
+    if (together && job->compression == COMPRESSION_NONE && job->bits == 8 && h == 1 && v == 1) {
+        job->convert_ycc = true;
+        return decode_blocks(job, out, damage, error);
+    }
+    return decode_as_rgba(job, out, error);
+}
+
 static stk_status decode_page(stk_codec_ctx *ctx, tiff_job *job, stk_mode mode, stk_image *out,
                               stk_damage_report *damage, stk_error *error)
 {
@@ -471,12 +513,7 @@ static stk_status decode_page(stk_codec_ctx *ctx, tiff_job *job, stk_mode mode, 
     job->complaint[0] = '\0';
     job->decoding = true;
     if (job->photometric == PHOTOMETRIC_YCBCR) {
-        if (job->compression != COMPRESSION_JPEG || job->planar != PLANARCONFIG_CONTIG) {
-            STK_TRY(decode_as_rgba(job, out, error));
-        } else {
-            (void)TIFFSetField(job->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-            STK_TRY(decode_blocks(job, out, damage, error));
-        }
+        STK_TRY(decode_ycc(job, out, damage, error));
     } else {
         STK_TRY(decode_blocks(job, out, damage, error));
     }

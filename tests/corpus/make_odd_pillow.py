@@ -7,6 +7,7 @@
 test_codec_odd.c holds stoker's decoders against it. Where docs/pixels.md departs from Pillow (grey of more than 8
 bits is scaled, not clipped), the same rule is applied here to Pillow's own samples.
 """
+
 import csv
 import io
 import sys

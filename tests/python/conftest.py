@@ -92,4 +92,4 @@ def corpus() -> Path:
 
 
 # A script with its own runner that compares the renderer's internals through a C bridge.
-collect_ignore = ["test_pixels_pillow.py"]
+collect_ignore = ["test_codec_pillow.py", "test_pixels_pillow.py"]
