@@ -14,8 +14,9 @@
 stk_status stk_column_type_parse(const char *text, stk_type *type, uint32_t *n_items, stk_error *error)
 {
     static const stk_type TYPES[] = {
-        STK_TYPE_BOOL, STK_TYPE_I8,  STK_TYPE_U8,  STK_TYPE_I16, STK_TYPE_U16, STK_TYPE_I32,    STK_TYPE_U32,
-        STK_TYPE_I64,  STK_TYPE_U64, STK_TYPE_F16, STK_TYPE_F32, STK_TYPE_F64, STK_TYPE_STRING, STK_TYPE_BYTES,
+        STK_TYPE_BOOL, STK_TYPE_I8,  STK_TYPE_U8,     STK_TYPE_I16,   STK_TYPE_U16,
+        STK_TYPE_I32,  STK_TYPE_U32, STK_TYPE_I64,    STK_TYPE_U64,   STK_TYPE_F16,
+        STK_TYPE_F32,  STK_TYPE_F64, STK_TYPE_STRING, STK_TYPE_BYTES,
     };
     size_t n = strcspn(text, "[");
     *n_items = 1;
@@ -35,10 +36,11 @@ stk_status stk_column_type_parse(const char *text, stk_type *type, uint32_t *n_i
         *n_items = (uint32_t)k;
         return STK_OK;
     }
-    return stk_fail(error, STK_ERR_ARGUMENT,
-                    "'%s' is no column type; use bool, int8 .. int64, uint8 .. uint64, float16 .. float64, string, "
-                    "bytes, or a number type with [n] or [] behind it",
-                    text);
+    return stk_fail(
+        error, STK_ERR_ARGUMENT,
+        "'%s' is no column type; use bool, int8 .. int64, uint8 .. uint64, float16 .. float64, string, "
+        "bytes, or a number type with [n] or [] behind it",
+        text);
 }
 
 /* A number on its way into a column. */
@@ -55,7 +57,8 @@ static bool number_of_text(const char *text, size_t n, number *out)
     /* Leading zeros and signs are fine where a type was asked for. */
     bool negative = n > 0 && text[0] == '-';
     size_t skip = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
-    while (skip + 1 < n && text[skip] == '0' && text[skip + 1] >= '0' && text[skip + 1] <= '9') skip++;
+    while (skip + 1 < n && text[skip] == '0' && text[skip + 1] >= '0' && text[skip + 1] <= '9')
+        skip++;
     uint64_t magnitude;
     if (skip < n && stk_text_is_u64(text + skip, n - skip, &magnitude)) {
         if (magnitude <= INT64_MAX) {
@@ -133,7 +136,8 @@ static bool store_number(stk_type type, const number *v, uint8_t *out)
     case STK_TYPE_U32:
     case STK_TYPE_U64: {
         size_t size = stk_type_size(type);
-        bool is_signed = type == STK_TYPE_I8 || type == STK_TYPE_I16 || type == STK_TYPE_I32 || type == STK_TYPE_I64;
+        bool is_signed =
+            type == STK_TYPE_I8 || type == STK_TYPE_I16 || type == STK_TYPE_I32 || type == STK_TYPE_I64;
         if (!as_integer(v, (uint32_t)size * 8, is_signed, &bits)) return false;
         memcpy(out, &bits, size); /* little-endian: the low bytes come first */
         return true;
@@ -162,8 +166,9 @@ static bool bool_of_text(const char *text, number *out)
 static stk_status cannot_fit(const stk_table_column *column, const char *text, size_t n, stk_error *error)
 {
     int shown = n < 60 ? (int)n : 60;
-    return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': '%.*s%s' is no %s%s", column->column.name, shown, text,
-                    n > 60 ? "..." : "", stk_type_name(column->column.type), column->column.n_items == 1 ? "" : " list");
+    return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': '%.*s%s' is no %s%s", column->column.name, shown,
+                    text, n > 60 ? "..." : "", stk_type_name(column->column.type),
+                    column->column.n_items == 1 ? "" : " list");
 }
 
 static stk_status push_number(stk_type type, const number *v, stk_buffer *out, bool *fits, stk_error *error)
@@ -198,10 +203,12 @@ static stk_status push_list_text(stk_type type, const char *text, size_t n, stk_
     *fits = true;
     size_t at = 0;
     while (*fits) {
-        while (at < n && strchr(GAPS, text[at]) != NULL) at++;
+        while (at < n && strchr(GAPS, text[at]) != NULL)
+            at++;
         if (at >= n) return STK_OK;
         size_t begin = at;
-        while (at < n && strchr(GAPS, text[at]) == NULL) at++;
+        while (at < n && strchr(GAPS, text[at]) == NULL)
+            at++;
         number v;
         *fits = number_of_text(text + begin, at - begin, &v);
         if (*fits) STK_TRY(push_number(type, &v, out, fits, error));
@@ -209,8 +216,8 @@ static stk_status push_list_text(stk_type type, const char *text, size_t n, stk_
     return STK_OK;
 }
 
-static stk_status push_text(const stk_table_column *column, const char *text, size_t n, stk_buffer *out, bool *fits,
-                            stk_error *error)
+static stk_status push_text(const stk_table_column *column, const char *text, size_t n, stk_buffer *out,
+                            bool *fits, stk_error *error)
 {
     number v;
     if (column->column.n_items != 1) return push_list_text(column->column.type, text, n, out, fits, error);
@@ -233,8 +240,9 @@ static stk_status convert_text(stk_table_column *column, const stk_raw_cell *cel
     bool is_null = false;
     STK_TRY(stk_raw_cell_text(cell, scratch, &is_null, error));
     if (column->column.type == STK_TYPE_STRING && !stk_utf8_valid(scratch->data, scratch->n_bytes))
-        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': the text is not UTF-8; use --column '%s:bytes'",
-                        column->column.name, column->column.name);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "column '%s': the text is not UTF-8; use --column '%s:bytes'", column->column.name,
+                        column->column.name);
     return stk_table_column_add(column, scratch->data, scratch->n_bytes, is_null, error);
 }
 
@@ -247,8 +255,10 @@ stk_status stk_column_convert(stk_table_column *column, const stk_raw_cell *cell
     if (cell->kind == STK_RAW_NULL || empty) return stk_table_column_add(column, NULL, 0, true, error);
     bool fits = false;
     scratch->n_bytes = 0;
-    if (cell->kind == STK_RAW_NODE) STK_TRY(push_node(column->column.type, cell->node, 0, scratch, &fits, error));
-    else STK_TRY(push_text(column, cell->text, cell->n_bytes, scratch, &fits, error));
+    if (cell->kind == STK_RAW_NODE)
+        STK_TRY(push_node(column->column.type, cell->node, 0, scratch, &fits, error));
+    else
+        STK_TRY(push_text(column, cell->text, cell->n_bytes, scratch, &fits, error));
     uint32_t want = column->column.n_items;
     if (fits && (want == 0 || scratch->n_bytes == want * size))
         return stk_table_column_add(column, scratch->data, scratch->n_bytes, false, error);

@@ -137,7 +137,8 @@ void stk_guess_result(const stk_guess *guess, stk_type *type, uint32_t *n_items)
         *type = STK_TYPE_F64;
     } else if (p & (MAY_LIST_I64 | MAY_LIST_F64)) {
         *type = p & MAY_LIST_I64 ? STK_TYPE_I64 : STK_TYPE_F64;
-        bool fixed = guess->min_items == guess->max_items && guess->max_items > 1 && guess->max_items < UINT32_MAX;
+        bool fixed =
+            guess->min_items == guess->max_items && guess->max_items > 1 && guess->max_items < UINT32_MAX;
         *n_items = fixed ? (uint32_t)guess->max_items : 0;
     } else {
         *type = p & MAY_STRING ? STK_TYPE_STRING : STK_TYPE_BYTES;

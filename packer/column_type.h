@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From raw cells to typed columns. A CSV column gets a number type only when every field is the very text that
- * the number prints as ("001", "1.10" stay text); JSON values have their types already. "name:type" overrides
- * convert whatever can be converted, and say which line cannot. */
+ * From raw cells to typed columns. A CSV column gets a number type only when every field is the very text
+ * that the number prints as ("001", "1.10" stay text); JSON values have their types already. "name:type"
+ * overrides convert whatever can be converted, and say which line cannot. */
 #ifndef STK_PACKER_COLUMN_TYPE_H
 #define STK_PACKER_COLUMN_TYPE_H
 
@@ -17,11 +17,11 @@
 /* What a column could be, narrowed by each value seen. Start with stk_guess_begin. */
 typedef struct stk_guess {
     uint32_t possible;
-    uint64_t n_values; /* neither null nor empty */
-    uint64_t n_nulls;  /* JSON nulls and missing keys */
-    uint64_t n_empty;  /* empty CSV fields */
+    uint64_t n_values;             /* neither null nor empty */
+    uint64_t n_nulls;              /* JSON nulls and missing keys */
+    uint64_t n_empty;              /* empty CSV fields */
     uint64_t min_items, max_items; /* of lists */
-    uint64_t inner;    /* length of every list within lists; 0: none seen */
+    uint64_t inner;                /* length of every list within lists; 0: none seen */
 } stk_guess;
 void stk_guess_begin(stk_guess *guess);
 void stk_guess_see(stk_guess *guess, const stk_raw_cell *cell);

@@ -48,7 +48,8 @@ static void add_keys(stk_file_index *index, uint32_t dir, uint32_t offset)
     size_t n = strlen(name), stem = stem_length(name);
     index->keys[index->n_keys++] = (index_key){.hash = stk_hash64(name, n), .dir = dir, .name = offset};
     if (stem < n && stk_has_image_extension(name))
-        index->keys[index->n_keys++] = (index_key){.hash = stk_hash64(name, stem), .dir = dir, .name = offset};
+        index->keys[index->n_keys++] =
+            (index_key){.hash = stk_hash64(name, stem), .dir = dir, .name = offset};
 }
 
 stk_status stk_file_index_open(const char *root, stk_file_index **out, stk_error *error)
@@ -101,8 +102,10 @@ stk_status stk_file_index_find(const stk_file_index *index, const char *path, st
     size_t low = 0, high = index->n_keys;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (index->keys[middle].hash < hash) low = middle + 1;
-        else high = middle;
+        if (index->keys[middle].hash < hash)
+            low = middle + 1;
+        else
+            high = middle;
     }
     stk_buffer candidate = {0};
     stk_status status = STK_OK;

@@ -13,8 +13,9 @@ typedef struct stk_file_index stk_file_index;
 stk_status stk_file_index_open(const char *root, stk_file_index **out, stk_error *error);
 void stk_file_index_close(stk_file_index **index);
 
-/* `path`: a name, perhaps with folders before it, perhaps without extension. *state becomes FILE and `name` the
- * file's path relative to the root (zero-terminated) when exactly one file fits; else MISSING or AMBIGUOUS. */
+/* `path`: a name, perhaps with folders before it, perhaps without extension. *state becomes FILE and `name`
+ * the file's path relative to the root (zero-terminated) when exactly one file fits; else MISSING or
+ * AMBIGUOUS. */
 stk_status stk_file_index_find(const stk_file_index *index, const char *path, stk_buffer *name,
                                stk_source_state *state, stk_error *error);
 

@@ -23,7 +23,8 @@ void stk_names_free(stk_names *names)
 stk_status stk_names_add(stk_names *names, const char *name, size_t n_name, stk_error *error)
 {
     if (names->n_bytes + n_name + 1 > UINT32_MAX || names->n == UINT32_MAX)
-        return stk_fail(error, STK_ERR_LIMIT, "more than 4 GiB of file names in one folder or manifest; split it");
+        return stk_fail(error, STK_ERR_LIMIT,
+                        "more than 4 GiB of file names in one folder or manifest; split it");
     if (names->n_bytes + n_name + 1 > names->capacity) {
         size_t capacity = names->capacity + names->capacity / 2 + n_name + 256;
         char *text = realloc(names->text, capacity);
@@ -102,7 +103,8 @@ static stk_status read_entries(DIR *stream, stk_folder_list *out, int *error_num
     }
 }
 
-stk_status stk_folder_read(int at_fd, const char *path, stk_folder_list *out, int *error_number, stk_error *error)
+stk_status stk_folder_read(int at_fd, const char *path, stk_folder_list *out, int *error_number,
+                           stk_error *error)
 {
     *out = (stk_folder_list){0};
     *error_number = 0;
@@ -124,7 +126,8 @@ stk_status stk_folder_read(int at_fd, const char *path, stk_folder_list *out, in
     stk_status status = read_entries(stream, out, error_number, error);
     closedir(stream);
     if (status == STK_OK) status = stk_names_sort(out->files.text, out->files.offsets, out->files.n, error);
-    if (status == STK_OK) status = stk_names_sort(out->folders.text, out->folders.offsets, out->folders.n, error);
+    if (status == STK_OK)
+        status = stk_names_sort(out->folders.text, out->folders.offsets, out->folders.n, error);
     if (status != STK_OK || *error_number != 0) stk_folder_list_free(out);
     return status;
 }

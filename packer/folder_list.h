@@ -22,8 +22,8 @@ void stk_names_free(stk_names *names);
 stk_status stk_names_add(stk_names *names, const char *name, size_t n_name, stk_error *error);
 
 typedef struct stk_folder_list {
-    stk_names files;   /* all that is no folder, also broken links; sorted */
-    stk_names folders; /* sorted */
+    stk_names files;    /* all that is no folder, also broken links; sorted */
+    stk_names folders;  /* sorted */
     uint64_t n_special; /* sockets, pipes and devices, left out of files */
     dev_t device;
     ino_t inode;
@@ -33,6 +33,7 @@ void stk_folder_list_free(stk_folder_list *list);
 /* Lists the folder `path` relative to the open folder at_fd ("" = at_fd itself). STK_ERR_MEMORY and
  * STK_ERR_LIMIT fail; when the folder cannot be read, *error_number is its errno, the list is empty and the
  * status is STK_OK. */
-stk_status stk_folder_read(int at_fd, const char *path, stk_folder_list *out, int *error_number, stk_error *error);
+stk_status stk_folder_read(int at_fd, const char *path, stk_folder_list *out, int *error_number,
+                           stk_error *error);
 
 #endif

@@ -56,10 +56,11 @@ static stk_status manifest_alloc(manifest *m, stk_error *error)
     m->n_items = calloc(n, sizeof *m->n_items);
     m->overridden = calloc(n, sizeof *m->overridden);
     m->table_columns = calloc(n, sizeof *m->table_columns);
-    if (m->guesses == NULL || m->cells == NULL || m->types == NULL || m->n_items == NULL || m->overridden == NULL ||
-        m->table_columns == NULL)
+    if (m->guesses == NULL || m->cells == NULL || m->types == NULL || m->n_items == NULL ||
+        m->overridden == NULL || m->table_columns == NULL)
         return stk_fail_memory(error, "the manifest");
-    for (size_t c = 0; c < n; c++) stk_guess_begin(&m->guesses[c]);
+    for (size_t c = 0; c < n; c++)
+        stk_guess_begin(&m->guesses[c]);
     return STK_OK;
 }
 
@@ -70,7 +71,8 @@ static stk_status guess_types(manifest *m, stk_error *error)
     for (;;) {
         STK_TRY(stk_rows_next(&m->rows, m->cells, &more, error));
         if (!more) break;
-        for (uint32_t c = 0; c < m->rows.n_columns; c++) stk_guess_see(&m->guesses[c], &m->cells[c]);
+        for (uint32_t c = 0; c < m->rows.n_columns; c++)
+            stk_guess_see(&m->guesses[c], &m->cells[c]);
     }
     for (uint32_t c = 0; c < m->rows.n_columns; c++)
         stk_guess_result(&m->guesses[c], &m->types[c], &m->n_items[c]);
@@ -83,14 +85,16 @@ static stk_status apply_override(manifest *m, const char *text, stk_error *error
 {
     const char *colon = strrchr(text, ':');
     if (colon == NULL)
-        return stk_fail(error, STK_ERR_ARGUMENT, "column type '%s': write name:type, as in score:float32", text);
+        return stk_fail(error, STK_ERR_ARGUMENT, "column type '%s': write name:type, as in score:float32",
+                        text);
     size_t n = (size_t)(colon - text);
     for (uint32_t c = 0; c < m->rows.n_columns; c++) {
         if (strlen(m->rows.names[c]) != n || memcmp(m->rows.names[c], text, n) != 0) continue;
         m->overridden[c] = true;
         return stk_column_type_parse(colon + 1, &m->types[c], &m->n_items[c], error);
     }
-    return stk_fail(error, STK_ERR_NOT_FOUND, "column type '%s': %s has no column of that name", text, m->rows.path);
+    return stk_fail(error, STK_ERR_NOT_FOUND, "column type '%s': %s has no column of that name", text,
+                    m->rows.path);
 }
 
 /* Whole numbers are labels as they stand, all text is class names; other numbers are no labels. */
@@ -112,10 +116,11 @@ static stk_status decide_label(manifest *m, stk_error *error)
     if (m->label != LABEL_NONE) return STK_OK;
     m->roles.label = UINT32_MAX; /* found by its name alone: an ordinary column */
     if (!m->roles.label_wanted) return STK_OK;
-    return stk_fail(error, STK_ERR_ARGUMENT,
-                    "%s: column '%s' cannot be the label: it holds %s, not whole numbers or names; it is kept as a "
-                    "column when another one (or none) is named with --label-column",
-                    m->rows.path, m->rows.names[c], m->n_items[c] != 1 ? "lists" : "fractional numbers");
+    return stk_fail(
+        error, STK_ERR_ARGUMENT,
+        "%s: column '%s' cannot be the label: it holds %s, not whole numbers or names; it is kept as a "
+        "column when another one (or none) is named with --label-column",
+        m->rows.path, m->rows.names[c], m->n_items[c] != 1 ? "lists" : "fractional numbers");
 }
 
 /* The stored column of the source's path is called "path"; a user's column of that name is not lost. */
@@ -161,10 +166,12 @@ static stk_status read_label(manifest *m, stk_error *error)
     if (is_null || m->scratch.n_bytes == 0) return add_label_value(m, -1, error);
     if (m->label == LABEL_TEXT) {
         uint32_t number = 0;
-        STK_TRY(stk_string_set_add(&m->classes, (const char *)m->scratch.data, m->scratch.n_bytes, &number, error));
+        STK_TRY(stk_string_set_add(&m->classes, (const char *)m->scratch.data, m->scratch.n_bytes, &number,
+                                   error));
         return add_label_value(m, number, error);
     }
-    stk_table_column column = {.column = {.name = m->rows.names[m->roles.label], .type = STK_TYPE_I64, .n_items = 1}};
+    stk_table_column column = {
+        .column = {.name = m->rows.names[m->roles.label], .type = STK_TYPE_I64, .n_items = 1}};
     stk_status status = stk_column_convert(&column, cell, &m->scratch, error);
     if (status == STK_OK) {
         int64_t value;
@@ -181,12 +188,14 @@ static stk_status read_row(manifest *m, stk_error *error)
     STK_TRY(read_label(m, error));
     for (uint32_t c = 0; c < m->rows.n_columns; c++) {
         if (m->table_columns[c] == UINT32_MAX) continue;
-        STK_TRY(stk_column_convert(&m->table->columns[m->table_columns[c]], &m->cells[c], &m->scratch, error));
+        STK_TRY(
+            stk_column_convert(&m->table->columns[m->table_columns[c]], &m->cells[c], &m->scratch, error));
     }
     bool is_null = false;
     STK_TRY(stk_raw_cell_text(&m->cells[m->roles.path], &m->scratch, &is_null, error));
     /* A zero byte cannot be part of a path: what stands before it is not the file that was meant. */
-    bool usable = !is_null && (m->scratch.n_bytes == 0 || memchr(m->scratch.data, 0, m->scratch.n_bytes) == NULL);
+    bool usable =
+        !is_null && (m->scratch.n_bytes == 0 || memchr(m->scratch.data, 0, m->scratch.n_bytes) == NULL);
     return stk_names_add(&m->paths, (const char *)m->scratch.data, usable ? m->scratch.n_bytes : 0, error);
 }
 
@@ -203,7 +212,8 @@ static stk_status read_rows(manifest *m, stk_error *error)
             return status;
         }
     }
-    if (m->paths.n == 0) return stk_fail(error, STK_ERR_ARGUMENT, "%s: the manifest has no rows", m->rows.path);
+    if (m->paths.n == 0)
+        return stk_fail(error, STK_ERR_ARGUMENT, "%s: the manifest has no rows", m->rows.path);
     m->table->n_rows = m->paths.n;
     for (uint32_t c = 0; c < m->table->n_columns; c++)
         STK_TRY(stk_table_column_decide_dictionary(&m->table->columns[c], error));
@@ -249,7 +259,8 @@ static stk_status read_all(manifest *m, const stk_pack_options *options, stk_err
     STK_TRY(stk_manifest_find_roles(&m->rows, options, &m->roles, error));
     STK_TRY(manifest_alloc(m, error));
     STK_TRY(guess_types(m, error));
-    for (size_t i = 0; i < options->n_column_types; i++) STK_TRY(apply_override(m, options->column_types[i], error));
+    for (size_t i = 0; i < options->n_column_types; i++)
+        STK_TRY(apply_override(m, options->column_types[i], error));
     STK_TRY(decide_label(m, error));
     STK_TRY(make_table(m, error));
     return read_rows(m, error);

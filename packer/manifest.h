@@ -22,13 +22,14 @@ typedef struct stk_manifest_roles {
     uint32_t path, label;
     bool label_wanted; /* named by the caller: must be usable as a label */
 } stk_manifest_roles;
-stk_status stk_manifest_find_roles(const stk_rows *rows, const stk_pack_options *options, stk_manifest_roles *out,
-                                   stk_error *error);
+stk_status stk_manifest_find_roles(const stk_rows *rows, const stk_pack_options *options,
+                                   stk_manifest_roles *out, stk_error *error);
 
 /* Finds the files that the manifest's paths mean (manifest_resolve.c): as written, else with an image
  * extension behind, else anywhere below the root by name. `written` are the paths as they stand in the
  * manifest; the sources get one folder with the resolved names and the states. */
-stk_status stk_manifest_resolve(stk_names *written, uint32_t n_threads, stk_sources *sources, stk_error *error);
+stk_status stk_manifest_resolve(stk_names *written, uint32_t n_threads, stk_sources *sources,
+                                stk_error *error);
 
 /* Everything below root, in no promised order (scan.c). */
 stk_status stk_scan_all(const char *root, stk_sources *out, stk_error *error);

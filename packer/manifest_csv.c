@@ -19,7 +19,8 @@ typedef struct field_sink {
 
 static stk_status line_fail(const stk_rows *rows, const char *what, stk_error *error)
 {
-    return stk_fail(error, STK_ERR_ARGUMENT, "%s: line %llu: %s", rows->path, (unsigned long long)rows->line, what);
+    return stk_fail(error, STK_ERR_ARGUMENT, "%s: line %llu: %s", rows->path, (unsigned long long)rows->line,
+                    what);
 }
 
 static bool at_line_end(const stk_rows *rows, size_t at)
@@ -66,7 +67,8 @@ static stk_status read_field(stk_rows *rows, stk_error *error)
         return STK_OK;
     }
     size_t start = rows->at;
-    while (!at_line_end(rows, rows->at) && text[rows->at] != rows->separator) rows->at++;
+    while (!at_line_end(rows, rows->at) && text[rows->at] != rows->separator)
+        rows->at++;
     return stk_buffer_append(&rows->scratch, text + start, rows->at - start, error);
 }
 
@@ -74,8 +76,8 @@ static stk_status sink_field(field_sink *sink, size_t begin, stk_error *error)
 {
     stk_rows *rows = sink->rows;
     if (sink->begins == NULL)
-        return stk_rows_add_name(rows, (const char *)rows->scratch.data + begin, rows->scratch.n_bytes - begin,
-                                 error);
+        return stk_rows_add_name(rows, (const char *)rows->scratch.data + begin,
+                                 rows->scratch.n_bytes - begin, error);
     if (sink->n < sink->limit) sink->begins[sink->n] = begin;
     sink->n++;
     return stk_buffer_append(&rows->scratch, "", 1, error);
@@ -85,7 +87,8 @@ static stk_status sink_field(field_sink *sink, size_t begin, stk_error *error)
 static stk_status read_row(field_sink *sink, bool *more, stk_error *error)
 {
     stk_rows *rows = sink->rows;
-    while (rows->at < rows->text.n_bytes && at_line_end(rows, rows->at)) skip_line_end(rows);
+    while (rows->at < rows->text.n_bytes && at_line_end(rows, rows->at))
+        skip_line_end(rows);
     *more = rows->at < rows->text.n_bytes;
     if (!*more) return STK_OK;
     rows->line = rows->next_line;
@@ -115,8 +118,8 @@ static stk_status next_csv(stk_rows *rows, stk_raw_cell *cells, bool *more, stk_
     STK_GOTO(read_row(&sink, more, error));
     if (!*more) goto cleanup;
     if (sink.n != rows->n_columns) {
-        status = stk_fail(error, STK_ERR_ARGUMENT, "%s: line %llu has %u fields, the header has %u", rows->path,
-                          (unsigned long long)rows->line, sink.n, rows->n_columns);
+        status = stk_fail(error, STK_ERR_ARGUMENT, "%s: line %llu has %u fields, the header has %u",
+                          rows->path, (unsigned long long)rows->line, sink.n, rows->n_columns);
         goto cleanup;
     }
     for (uint32_t c = 0; c < rows->n_columns; c++) {
@@ -164,8 +167,9 @@ static stk_status check_names_differ(const stk_rows *rows, stk_error *error)
     for (uint32_t a = 0; a < rows->n_columns; a++)
         for (uint32_t b = a + 1; b < rows->n_columns; b++)
             if (strcmp(rows->names[a], rows->names[b]) == 0)
-                return stk_fail(error, STK_ERR_ARGUMENT, "%s: columns %u and %u are both called '%s'; rename one",
-                                rows->path, a + 1, b + 1, rows->names[a]);
+                return stk_fail(error, STK_ERR_ARGUMENT,
+                                "%s: columns %u and %u are both called '%s'; rename one", rows->path, a + 1,
+                                b + 1, rows->names[a]);
     return STK_OK;
 }
 

@@ -83,12 +83,13 @@ stk_status stk_rows_open_jsonl(stk_rows *rows, stk_error *error)
         while (stk_json_next(rows->object, &position, &key, &value)) {
             if (has_name(rows, key)) continue;
             if (rows->n_columns == MAX_COLUMNS)
-                return stk_fail(error, STK_ERR_LIMIT, "%s: line %llu: more than %d different keys", rows->path,
-                                (unsigned long long)rows->line, MAX_COLUMNS);
+                return stk_fail(error, STK_ERR_LIMIT, "%s: line %llu: more than %d different keys",
+                                rows->path, (unsigned long long)rows->line, MAX_COLUMNS);
             STK_TRY(stk_rows_add_name(rows, key, strlen(key), error));
         }
     }
-    if (rows->n_columns == 0) return stk_fail(error, STK_ERR_ARGUMENT, "%s: the manifest is empty", rows->path);
+    if (rows->n_columns == 0)
+        return stk_fail(error, STK_ERR_ARGUMENT, "%s: the manifest is empty", rows->path);
     stk_rows_rewind(rows);
     return STK_OK;
 }

@@ -21,7 +21,8 @@
 
 /* Tried in this order when nothing lies at the path itself. */
 static const char *const EXTENSIONS[] = {
-    ".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm",
+    ".jpg", ".jpeg", ".png",  ".JPG", ".JPEG", ".PNG", ".webp",
+    ".bmp", ".tif",  ".tiff", ".gif", ".ppm",  ".pgm",
 };
 enum { N_EXTENSIONS = sizeof EXTENSIONS / sizeof *EXTENSIONS };
 
@@ -42,7 +43,8 @@ typedef struct resolve_job {
 static size_t root_prefix(const char *root, const char *path)
 {
     size_t n = strlen(root);
-    while (n > 1 && root[n - 1] == '/') n--;
+    while (n > 1 && root[n - 1] == '/')
+        n--;
     return strncmp(path, root, n) == 0 && path[n] == '/' ? n : 0;
 }
 
@@ -58,11 +60,13 @@ static bool normalise(const resolve_job *job, char *path)
         from += n;
     }
     while (*from != '\0') {
-        while (*from == '/') from++;
+        while (*from == '/')
+            from++;
         size_t n = strcspn(from, "/");
         if (n == 2 && from[0] == '.' && from[1] == '.') {
             if (to == path) return false;
-            while (to > path && to[-1] != '/') to--;
+            while (to > path && to[-1] != '/')
+                to--;
             if (to > path) to--;
         } else if (n > 0 && !(n == 1 && from[0] == '.')) {
             if (to > path) *to++ = '/';
@@ -142,8 +146,10 @@ static stk_status collect(resolve_job *job, stk_sources *sources, stk_error *err
         stk_source_state state = STK_SOURCE_FILE;
         name.n_bytes = 0;
         STK_GOTO(stk_buffer_printf(&name, error, "%s", path));
-        if (job->found[i] == LEAVES_ROOT) state = STK_SOURCE_OUTSIDE;
-        else if (job->found[i] == NOTHING) STK_GOTO(search(&index, job->root, path, &name, &state, error));
+        if (job->found[i] == LEAVES_ROOT)
+            state = STK_SOURCE_OUTSIDE;
+        else if (job->found[i] == NOTHING)
+            STK_GOTO(search(&index, job->root, path, &name, &state, error));
         else if (job->found[i] > FOUND)
             STK_GOTO(stk_buffer_printf(&name, error, "%s", EXTENSIONS[job->found[i] - FOUND - 1]));
         sources->states[i] = (uint8_t)state;
@@ -167,7 +173,8 @@ cleanup:
     return status;
 }
 
-stk_status stk_manifest_resolve(stk_names *written, uint32_t n_threads, stk_sources *sources, stk_error *error)
+stk_status stk_manifest_resolve(stk_names *written, uint32_t n_threads, stk_sources *sources,
+                                stk_error *error)
 {
     stk_status status = STK_OK;
     resolve_job job = {.root = sources->root, .paths = written, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -175,8 +182,8 @@ stk_status stk_manifest_resolve(stk_names *written, uint32_t n_threads, stk_sour
     job.real_root = real_root != NULL ? real_root : sources->root;
     job.root_fd = open(sources->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (job.root_fd < 0) {
-        status = stk_fail_errno(error, errno, "%s: cannot open the folder that the manifest's paths start from",
-                                sources->root);
+        status = stk_fail_errno(
+            error, errno, "%s: cannot open the folder that the manifest's paths start from", sources->root);
         goto cleanup;
     }
     job.found = calloc(written->n, 1);

@@ -54,8 +54,10 @@ stk_status stk_rows_open(const char *path, stk_rows *out, stk_error *error)
     *out = (stk_rows){.path = path, .separator = ','};
     stk_status status = STK_OK;
     STK_GOTO(read_text(out, error));
-    if (has_suffix(path, ".jsonl") || has_suffix(path, ".ndjson")) STK_GOTO(stk_rows_open_jsonl(out, error));
-    else STK_GOTO(stk_rows_open_csv(out, error));
+    if (has_suffix(path, ".jsonl") || has_suffix(path, ".ndjson"))
+        STK_GOTO(stk_rows_open_jsonl(out, error));
+    else
+        STK_GOTO(stk_rows_open_csv(out, error));
 cleanup:
     if (status != STK_OK) stk_rows_close(out);
     return status;
@@ -63,7 +65,8 @@ cleanup:
 
 void stk_rows_close(stk_rows *rows)
 {
-    for (uint32_t c = 0; c < rows->n_columns; c++) free(rows->names[c]);
+    for (uint32_t c = 0; c < rows->n_columns; c++)
+        free(rows->names[c]);
     free(rows->names);
     stk_buffer_free(&rows->text);
     stk_buffer_free(&rows->scratch);

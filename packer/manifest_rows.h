@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A manifest's lines as rows of raw cells, whatever its syntax: CSV or JSON lines. Rows are read twice (to find
- * the columns' types, then to fill them), so that memory holds the text and the finished columns only. */
+ * A manifest's lines as rows of raw cells, whatever its syntax: CSV or JSON lines. Rows are read twice (to
+ * find the columns' types, then to fill them), so that memory holds the text and the finished columns only.
+ */
 #ifndef STK_PACKER_MANIFEST_ROWS_H
 #define STK_PACKER_MANIFEST_ROWS_H
 
@@ -34,8 +35,8 @@ typedef struct stk_rows {
     stk_buffer text;  /* the whole file */
     size_t begin;     /* of the first row */
     uint64_t begin_line;
-    size_t at;        /* of the next row */
-    uint64_t line;    /* number of the line the last row began on, 1-based */
+    size_t at;     /* of the next row */
+    uint64_t line; /* number of the line the last row began on, 1-based */
     uint64_t next_line;
     char **names;
     uint32_t n_columns;

@@ -11,14 +11,16 @@ uint32_t stk_name_next(const unsigned char **p)
     static const unsigned char LEAD_MASK[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     const unsigned char *s = *p;
     if (*s == 0) return 0;
-    /* Up to four bytes are looked at, but none behind one that is no continuation byte: it stops at the zero. */
+    /* Up to four bytes are looked at, but none behind one that is no continuation byte: it stops at the zero.
+     */
     size_t n = stk_utf8_length(s, 4);
     if (n == 0) {
         *p = s + 1;
         return 0xdc00u + *s;
     }
     uint32_t code = s[0] & LEAD_MASK[n];
-    for (size_t i = 1; i < n; i++) code = code << 6 | (s[i] & 0x3fu);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | (s[i] & 0x3fu);
     *p = s + n;
     return code;
 }
@@ -80,9 +82,11 @@ stk_status stk_names_sort(const char *base, uint32_t *offsets, size_t n, stk_err
     if (n < 2) return STK_OK;
     sort_key *keys = malloc(n * sizeof *keys);
     if (keys == NULL) return stk_fail_memory(error, "sorting file names");
-    for (size_t i = 0; i < n; i++) keys[i] = make_key(base, offsets[i]);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = make_key(base, offsets[i]);
     qsort(keys, n, sizeof *keys, compare_keys);
-    for (size_t i = 0; i < n; i++) offsets[i] = keys[i].offset;
+    for (size_t i = 0; i < n; i++)
+        offsets[i] = keys[i].offset;
     free(keys);
     return STK_OK;
 }

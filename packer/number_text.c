@@ -74,7 +74,8 @@ static bool significant_digits(const char *text, size_t n, char digits[24], size
             zeros += *n_digits > 0;
         } else {
             if (*n_digits + zeros + 1 > 20) return false;
-            while (zeros > 0) digits[(*n_digits)++] = '0', zeros--;
+            while (zeros > 0)
+                digits[(*n_digits)++] = '0', zeros--;
             digits[(*n_digits)++] = *p;
         }
     }
@@ -108,7 +109,8 @@ bool stk_text_is_f64(const char *text, size_t n)
     size_t k = 0;
     for (const char *p = shortest; *p != 'e' && *p != '\0'; p++)
         if (is_digit(*p)) shortest[k++] = *p;
-    while (k > 0 && shortest[k - 1] == '0') k--;
+    while (k > 0 && shortest[k - 1] == '0')
+        k--;
     return k == n_digits && memcmp(shortest, digits, k) == 0;
 }
 
@@ -121,7 +123,8 @@ uint16_t stk_f16_of(double value)
     int exponent;
     (void)frexp(a, &exponent);
     if (exponent < -13) exponent = -13; /* subnormal halves share the smallest exponent */
-    /* Units of the last place: 11 significant bits. Scaling by powers of two is exact; rint rounds to even. */
+    /* Units of the last place: 11 significant bits. Scaling by powers of two is exact; rint rounds to even.
+     */
     double units = rint(ldexp(a, 11 - exponent));
     if (units >= 2048.0) {
         units /= 2.0;

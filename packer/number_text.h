@@ -14,7 +14,8 @@ bool stk_text_is_i64(const char *text, size_t n, int64_t *value);
 bool stk_text_is_u64(const char *text, size_t n, uint64_t *value);
 
 /* True when the text is a plain decimal number whose digits are the shortest that read back as the same
- * double, trailing zeros aside only in "12.0" and integers: "0.5", "-3", "1e-05"; not "0.50", "1.10", ".5". */
+ * double, trailing zeros aside only in "12.0" and integers: "0.5", "-3", "1e-05"; not "0.50", "1.10", ".5".
+ */
 bool stk_text_is_f64(const char *text, size_t n);
 
 /* Reads any decimal floating-point number, inf and nan; the whole text must be used. The text must end in a

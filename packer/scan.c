@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Folder -> list of files, in the order of torchvision's ImageFolder (make_dataset): classes sorted by name;
- * within a class all folders below it sorted by their whole path (so a-b comes between a and a/b); within a folder
- * the files sorted by name. Links are followed, as os.walk(followlinks=True) does, except into a folder
- * that is being walked already.
+ * within a class all folders below it sorted by their whole path (so a-b comes between a and a/b); within a
+ * folder the files sorted by name. Links are followed, as os.walk(followlinks=True) does, except into a
+ * folder that is being walked already.
  *
  * A folder without class folders gives its own files without labels. */
 #include <errno.h>
@@ -39,7 +39,8 @@ typedef struct walk {
 
 static void walk_free(walk *w)
 {
-    for (size_t i = 0; i < w->n_nodes; i++) free(w->nodes[i].path);
+    for (size_t i = 0; i < w->n_nodes; i++)
+        free(w->nodes[i].path);
     free(w->nodes);
     stk_sources_free(&w->found);
 }
@@ -140,7 +141,8 @@ static int compare_dirs(const void *a, const void *b)
 static stk_status walk_class(walk *w, const char *name, stk_error *error)
 {
     STK_TRY(walk_push(w, "", name, SIZE_MAX, error));
-    for (size_t i = 0; i < w->n_nodes; i++) STK_TRY(walk_node_read(w, i, error));
+    for (size_t i = 0; i < w->n_nodes; i++)
+        STK_TRY(walk_node_read(w, i, error));
     if (w->found.n_dirs > 1) qsort(w->found.dirs, w->found.n_dirs, sizeof *w->found.dirs, compare_dirs);
     return STK_OK;
 }
@@ -150,7 +152,7 @@ typedef struct scan_job {
     const stk_names *classes;
     walk *walks;
     pthread_mutex_t lock;
-    uint32_t next; /* class to walk next */
+    uint32_t next;     /* class to walk next */
     stk_status status; /* of the failed class with the lowest number */
     uint32_t failed;
     stk_error *error;
@@ -197,7 +199,8 @@ static bool is_class(const char *name, const walk *w)
 static uint64_t count_files(const walk *w)
 {
     uint64_t n = 0;
-    for (size_t d = 0; d < w->found.n_dirs; d++) n += w->found.dirs[d].n;
+    for (size_t d = 0; d < w->found.n_dirs; d++)
+        n += w->found.dirs[d].n;
     return n;
 }
 
@@ -233,7 +236,8 @@ static stk_status join_walks(stk_sources *out, scan_job *job, stk_names *root_fi
         out->class_names = calloc(job->classes->n, sizeof *out->class_names);
         if (out->class_names == NULL) return stk_fail_memory(error, "class names");
         for (uint32_t c = 0; c < job->classes->n; c++)
-            STK_TRY(take_class_dirs(out, &job->walks[c], job->classes->text + job->classes->offsets[c], error));
+            STK_TRY(
+                take_class_dirs(out, &job->walks[c], job->classes->text + job->classes->offsets[c], error));
     }
     out->has_labels = out->n_classes > 0;
     size_t before = out->n_dirs;
@@ -263,7 +267,8 @@ static stk_status scan_classes(int root_fd, stk_folder_list *top, uint32_t n_thr
     STK_GOTO(join_walks(out, &job, &top->files, error));
     out->n_special += top->n_special;
 cleanup:
-    for (uint32_t c = 0; job.walks != NULL && c < n; c++) walk_free(&job.walks[c]);
+    for (uint32_t c = 0; job.walks != NULL && c < n; c++)
+        walk_free(&job.walks[c]);
     free(job.walks);
     return status;
 }

@@ -18,8 +18,10 @@ void stk_source_dir_free(stk_source_dir *dir)
 
 void stk_sources_free(stk_sources *sources)
 {
-    for (size_t i = 0; i < sources->n_dirs; i++) stk_source_dir_free(&sources->dirs[i]);
-    for (uint32_t i = 0; i < sources->n_classes; i++) free(sources->class_names[i]);
+    for (size_t i = 0; i < sources->n_dirs; i++)
+        stk_source_dir_free(&sources->dirs[i]);
+    for (uint32_t i = 0; i < sources->n_classes; i++)
+        free(sources->class_names[i]);
     free(sources->class_names);
     free(sources->dirs);
     free(sources->root);
@@ -58,8 +60,10 @@ void stk_sources_get(const stk_sources *sources, uint64_t position, stk_source *
     size_t low = 0, high = sources->n_dirs;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (sources->dirs[middle].first <= position) low = middle;
-        else high = middle;
+        if (sources->dirs[middle].first <= position)
+            low = middle;
+        else
+            high = middle;
     }
     const stk_source_dir *dir = &sources->dirs[low];
     out->dir = low;
@@ -81,8 +85,8 @@ size_t stk_source_path(const stk_sources *sources, const stk_source *source, cha
 bool stk_has_image_extension(const char *name)
 {
     static const char *const EXTENSIONS[] = {
-        "jpg", "jpeg", "jpe",  "jfif", "mpo",  "png", "apng", "webp", "tif", "tiff", "bmp", "dib",
-        "ppm", "pgm",  "pbm",  "pnm",  "gif",  "heic", "heif", "avif", "jxl", "jp2",  "ico",
+        "jpg", "jpeg", "jpe", "jfif", "mpo", "png",  "apng", "webp", "tif", "tiff", "bmp", "dib",
+        "ppm", "pgm",  "pbm", "pnm",  "gif", "heic", "heif", "avif", "jxl", "jp2",  "ico",
     };
     const char *dot = strrchr(name, '.');
     if (dot == NULL) return false;

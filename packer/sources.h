@@ -15,11 +15,12 @@
 
 #include "format/shard_writer.h"
 
-/* What is known of an entry before it is opened. All but FILE are reported and never opened, except NO_CLASS. */
+/* What is known of an entry before it is opened. All but FILE are reported and never opened, except NO_CLASS.
+ */
 typedef enum stk_source_state {
     STK_SOURCE_FILE = 0,
-    STK_SOURCE_NO_CLASS,   /* lies beside the class folders: no image of the data set, but named if it is one */
-    STK_SOURCE_MISSING,    /* a manifest's line without a file */
+    STK_SOURCE_NO_CLASS, /* lies beside the class folders: no image of the data set, but named if it is one */
+    STK_SOURCE_MISSING,  /* a manifest's line without a file */
     STK_SOURCE_AMBIGUOUS,  /* a manifest's name that fits several files */
     STK_SOURCE_OUTSIDE,    /* a manifest's path that leaves the root folder */
     STK_SOURCE_UNREADABLE, /* a folder that cannot be listed */
@@ -74,10 +75,12 @@ typedef struct stk_source {
 } stk_source;
 void stk_sources_get(const stk_sources *sources, uint64_t position, stk_source *out);
 
-/* The entry's path relative to the root, into text[capacity]; longer ones are cut. Returns its full length. */
+/* The entry's path relative to the root, into text[capacity]; longer ones are cut. Returns its full length.
+ */
 size_t stk_source_path(const stk_sources *sources, const stk_source *source, char *text, size_t capacity);
 
-/* Scans the folder `root` (scan.c). On failure the list is empty. n_threads: class folders are read at once. */
+/* Scans the folder `root` (scan.c). On failure the list is empty. n_threads: class folders are read at once.
+ */
 stk_status stk_scan(const char *root, uint32_t n_threads, stk_sources *out, stk_error *error);
 
 /* True when the name ends like an image file's (any case): decides only what is worth a complaint. */

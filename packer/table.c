@@ -80,8 +80,10 @@ stk_status stk_table_column_add(stk_table_column *column, const void *data, size
         size_t size = stk_type_size(column->column.type) * column->column.n_items;
         size_t at = column->data.n_bytes;
         STK_TRY(stk_buffer_resize(&column->data, at + size, error));
-        if (is_null) memset(column->data.data + at, 0, size);
-        else memcpy(column->data.data + at, data, size);
+        if (is_null)
+            memset(column->data.data + at, 0, size);
+        else
+            memcpy(column->data.data + at, data, size);
     }
     column->nulls[column->n_rows++] = is_null;
     if (is_null) column->column.nullable = true;
@@ -110,10 +112,12 @@ void stk_table_cells(const stk_table *table, uint64_t row, stk_cell *cells)
 /* Counts different strings in a hash set of at most this many; more are not worth a dictionary. */
 enum { MAX_DICTIONARY = 65536 };
 
-static stk_status count_different(const stk_table_column *column, uint64_t limit, uint64_t *n, stk_error *error)
+static stk_status count_different(const stk_table_column *column, uint64_t limit, uint64_t *n,
+                                  stk_error *error)
 {
     size_t slots = 64;
-    while (slots < 2 * limit + 2) slots *= 2;
+    while (slots < 2 * limit + 2)
+        slots *= 2;
     uint64_t *set = calloc(slots, sizeof *set);
     if (set == NULL) return stk_fail_memory(error, "counting a column's values");
     *n = 0;
@@ -122,7 +126,8 @@ static stk_status count_different(const stk_table_column *column, uint64_t limit
         /* A 64-bit hash stands for the string: the count only steers how strings are stored. */
         uint64_t hash = stk_hash64(column->data.data + begin, (size_t)(column->ends[row] - begin)) | 1;
         size_t slot = (size_t)(hash >> 1) & (slots - 1);
-        while (set[slot] != 0 && set[slot] != hash) slot = (slot + 1) & (slots - 1);
+        while (set[slot] != 0 && set[slot] != hash)
+            slot = (slot + 1) & (slots - 1);
         if (set[slot] == 0) (*n)++;
         set[slot] = hash;
     }

@@ -15,11 +15,11 @@
 #include "format/shard_writer.h"
 
 typedef struct stk_table_column {
-    stk_column column;  /* name owned here */
-    stk_buffer data;    /* elements (or text) of all rows, one after the other */
-    uint64_t *ends;     /* variable length: end of row i in data, in bytes; else NULL */
+    stk_column column; /* name owned here */
+    stk_buffer data;   /* elements (or text) of all rows, one after the other */
+    uint64_t *ends;    /* variable length: end of row i in data, in bytes; else NULL */
     uint64_t ends_capacity;
-    uint8_t *nulls;     /* one byte a row */
+    uint8_t *nulls; /* one byte a row */
     uint64_t nulls_capacity;
     uint64_t n_rows;
 } stk_table_column;

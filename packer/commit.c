@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The moment when an output appears: whole, by rename, and on the disk before anybody is told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/fail.h"
+#include "common/file.h"
+#include "packer/job.h"
+
+/* Swaps two names in one step, where the file system can. */
+static int exchange(const char *a, const char *b)
+{
+    enum { EXCHANGE = 2 };
+    return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, EXCHANGE);
+}
+
+/* Puts a folder in the place of another. The old one ends up in the job's folder, which is removed later.
+ * Without exchange there is a moment without either name; the old one is put back when the new one cannot
+ * take it. */
+static stk_status replace_folder(const stk_job *job, stk_error *error)
+{
+    if (exchange(job->data, job->dst) == 0) return stk_sync_folder_of(job->dst, error);
+    char old[4200];
+    snprintf(old, sizeof old, "%s/old", job->temp);
+    if (rename(job->dst, old) != 0)
+        return stk_fail_errno(error, errno, "%s: cannot be moved aside", job->dst);
+    if (rename(job->data, job->dst) != 0) {
+        int why = errno;
+        (void)rename(old, job->dst);
+        return stk_fail_errno(error, why, "%s: cannot put the finished output in place", job->dst);
+    }
+    return stk_sync_folder_of(job->dst, error);
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static stk_status publish_beside(const stk_job *job, const char *temporary, const char *suffix,
+                                 stk_error *error)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s%s", job->dst, suffix);
+    return stk_publish(temporary, path, true, error);
+}
+
+stk_status stk_job_commit(stk_job *job, bool force, stk_error *error)
+{
+    if (job->folder && force && exists(job->dst))
+        STK_TRY(replace_folder(job, error));
+    else
+        STK_TRY(stk_publish(job->data, job->dst, force, error));
+    STK_TRY(publish_beside(job, job->sources, ".sources", error));
+    return publish_beside(job, job->report, ".report.jsonl", error);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "packer/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/fail.h"
+#include "format/folder.h"
+#include "packer/remove_tree.h"
+
+/* a + b as a new string. */
+static stk_status join(const char *a, const char *b, char **out, stk_error *error)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n + m >= PATH_MAX) return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", a);
+    *out = malloc(n + m + 1);
+    if (*out == NULL) return stk_fail_memory(error, "a path");
+    memcpy(*out, a, n);
+    memcpy(*out + n, b, m + 1);
+    return STK_OK;
+}
+
+/* A folder that a pack may replace: a data set, or nothing. */
+static bool is_ours(const char *path)
+{
+    DIR *stream = opendir(path);
+    if (stream == NULL) return false;
+    bool empty = true, ours = false;
+    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        if (strcmp(entry->d_name, STK_FOLDER_MANIFEST) == 0) ours = true;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) empty = false;
+    }
+    closedir(stream);
+    return ours || empty;
+}
+
+/* May what lies at DST be replaced? A folder only when it is a data set: --force must not remove a folder of
+ * photos because of a slip in a path. */
+static stk_status check_target(const stk_job *job, bool force, stk_error *error)
+{
+    struct stat st;
+    if (lstat(job->dst, &st) != 0) {
+        if (errno == ENOENT) return STK_OK;
+        return stk_fail_errno(error, errno, "%s: cannot look at the output's place", job->dst);
+    }
+    if (!force)
+        return stk_fail(error, STK_ERR_EXISTS, "%s: exists already; use --force to replace it", job->dst);
+    if (S_ISDIR(st.st_mode) != job->folder)
+        return stk_fail(error, STK_ERR_EXISTS, "%s: is %s; remove it or choose another name", job->dst,
+                        S_ISDIR(st.st_mode) ? "a folder, not a file (a folder of shards is written DST/)"
+                                            : "a file, not a folder");
+    if (!job->folder) return STK_OK;
+    return is_ours(job->dst)
+               ? STK_OK
+               : stk_fail(error, STK_ERR_EXISTS,
+                          "%s: is a folder that holds no stoker data set; it is not replaced", job->dst);
+}
+
+/* Locks the file at path, which may be removed by its last owner at any moment: what was locked must still be
+ * what lies there. */
+static stk_status take_lock(stk_job *job, stk_error *error)
+{
+    for (;;) {
+        int fd = open(job->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (fd < 0)
+            return stk_fail_errno(error, errno, "%s: cannot write beside the output; choose another place",
+                                  job->lock);
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+            int why = errno;
+            char owner[64] = "";
+            ssize_t n = pread(fd, owner, sizeof owner - 1, 0);
+            if (n > 0) owner[n] = '\0';
+            close(fd);
+            if (why == EWOULDBLOCK)
+                return stk_fail(error, STK_ERR_BUSY, "%s: another process (%s) is packing to it", job->dst,
+                                n > 0 ? owner : "starting just now");
+            /* A file system without locks: two packs to one place are then the user's care. */
+            job->lock_fd = -1;
+            return STK_OK;
+        }
+        struct stat held, there;
+        if (fstat(fd, &held) == 0 && stat(job->lock, &there) == 0 && held.st_ino == there.st_ino &&
+            held.st_dev == there.st_dev) {
+            char owner[64];
+            int n = snprintf(owner, sizeof owner, "pid %ld", (long)getpid());
+            /* Only for the message above; a full disk will be met later. */
+            if (ftruncate(fd, 0) != 0 || pwrite(fd, owner, (size_t)n, 0) != n) errno = 0;
+            job->lock_fd = fd;
+            return STK_OK;
+        }
+        close(fd);
+    }
+}
+
+stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error)
+{
+    *out = (stk_job){.lock_fd = -1};
+    stk_status status = STK_OK;
+    size_t n = strlen(dst);
+    out->folder = n > 0 && dst[n - 1] == '/';
+    while (n > 1 && dst[n - 1] == '/')
+        n--;
+    if (n == 0 || (n == 1 && dst[0] == '/'))
+        return stk_fail(error, STK_ERR_ARGUMENT, "'%s' is no name for an output", dst);
+    out->dst = strndup(dst, n);
+    if (out->dst == NULL) return stk_fail_memory(error, "a path");
+    STK_GOTO(check_target(out, force, error));
+    STK_GOTO(join(out->dst, ".tmp.lock", &out->lock, error));
+    STK_GOTO(take_lock(out, error));
+cleanup:
+    if (status != STK_OK) stk_job_close(out);
+    return status;
+}
+
+/* Is it the name of a job's folder: <base>.tmp.<16 hex digits>? */
+static bool is_job_name(const char *name, const char *base)
+{
+    size_t n = strlen(base);
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, ".tmp.", 5) != 0) return false;
+    const char *id = name + n + 5;
+    return strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16;
+}
+
+/* Removes the folders of other jobs for this DST; under the lock all of them are dead. */
+static void remove_dead_jobs(const stk_job *job)
+{
+    const char *slash = strrchr(job->dst, '/');
+    const char *base = slash != NULL ? slash + 1 : job->dst;
+    char folder[PATH_MAX], path[PATH_MAX];
+    size_t n = slash == NULL ? 0 : (size_t)(slash - job->dst) + 1;
+    snprintf(folder, sizeof folder, "%.*s", n == 0 ? 1 : (int)n, n == 0 ? "." : job->dst);
+    DIR *stream = opendir(folder);
+    if (stream == NULL) return;
+    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        if (!is_job_name(entry->d_name, base)) continue;
+        int length = snprintf(path, sizeof path, "%.*s%s", (int)n, job->dst, entry->d_name);
+        if (length < 0 || (size_t)length >= sizeof path || strcmp(path, job->temp) == 0) continue;
+        (void)stk_remove_tree(path); /* litter that cannot be removed harms nobody */
+    }
+    closedir(stream);
+}
+
+stk_status stk_job_begin(stk_job *job, uint64_t id, stk_error *error)
+{
+    char suffix[32];
+    snprintf(suffix, sizeof suffix, ".tmp.%016llx", (unsigned long long)id);
+    STK_TRY(join(job->dst, suffix, &job->temp, error));
+    STK_TRY(join(job->temp, "/data", &job->data, error));
+    STK_TRY(join(job->temp, "/sources", &job->sources, error));
+    STK_TRY(join(job->temp, "/report", &job->report, error));
+    if (job->lock_fd >= 0) remove_dead_jobs(job);
+    (void)stk_remove_tree(job->temp);
+    if (mkdir(job->temp, 0777) != 0)
+        return stk_fail_errno(error, errno, "%s: cannot make the temporary folder", job->temp);
+    if (job->folder && mkdir(job->data, 0777) != 0)
+        return stk_fail_errno(error, errno, "%s: cannot make the temporary folder", job->data);
+    return STK_OK;
+}
+
+void stk_job_close(stk_job *job)
+{
+    if (job->temp != NULL) (void)stk_remove_tree(job->temp);
+    if (job->lock_fd >= 0) {
+        unlink(job->lock); /* first, so that nobody locks a file that is about to go */
+        close(job->lock_fd);
+    }
+    free(job->dst);
+    free(job->lock);
+    free(job->temp);
+    free(job->data);
+    free(job->sources);
+    free(job->report);
+    *job = (stk_job){.lock_fd = -1};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where records go: one shard, or a folder of shards of limited size with its dataset.json. */
+#ifndef STK_PACKER_OUTPUT_H
+#define STK_PACKER_OUTPUT_H
+
+#include <stdint.h>
+
+#include <stoker/dataset.h>
+
+#include "format/shard_writer.h"
+
+typedef struct stk_output stk_output;
+
+typedef struct stk_output_options {
+    const char *path; /* of the shard or of the folder, which exists; kept by the caller */
+    bool folder;
+    uint64_t shard_bytes; /* of a folder's shards, about: a shard is closed before a record would pass it */
+    const stk_column *columns; /* kept by the caller */
+    uint32_t n_columns;
+    bool has_labels;
+    const uint8_t *tables; /* a shared table set, or NULL; kept by the caller */
+    size_t n_table_bytes;
+    const char *metadata; /* kept by the caller */
+} stk_output_options;
+
+stk_status stk_output_open(const stk_output_options *options, stk_output **out, stk_error *error);
+stk_status stk_output_add(stk_output *output, const stk_record *record, stk_error *error);
+uint64_t stk_output_records(const stk_output *output);
+/* Ends all files, fsyncs. id gets 33 bytes; *n_bytes the size of all files. */
+stk_status stk_output_finish(stk_output *output, char *id, uint64_t *n_bytes, stk_error *error);
+/* Frees; unfinished files are removed. */
+void stk_output_close(stk_output **output);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stk_pack: list the sources, make records of them in many threads, write them in order, put the output in
+ * place. */
+#include <stoker/pack.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+#include "packer/job.h"
+#include "packer/output.h"
+#include "packer/pack_options.h"
+#include "packer/pack_source.h"
+#include "packer/pipeline.h"
+#include "packer/recipe_text.h"
+#include "packer/report.h"
+#include "packer/shared_tables.h"
+#include "packer/source_log.h"
+#include "packer/table.h"
+
+/* Everything of one call. */
+typedef struct pack {
+    stk_pack_options options;
+    stk_pack_source source;
+    stk_sources sources;
+    stk_job job;
+    stk_report report;
+    stk_text_file log;
+    stk_output *output;
+    stk_tile_tables *tables;
+    stk_buffer table_blob, metadata, recipe_text;
+    stk_column *columns; /* "path", then the manifest's */
+    stk_cell *cells;
+    uint32_t n_columns;
+    uint64_t first, end; /* positions of this part */
+    char id[40];
+    uint64_t n_bytes;
+} pack;
+
+static stk_status make_columns(pack *p, stk_error *error)
+{
+    uint32_t n = p->sources.table != NULL ? p->sources.table->n_columns : 0;
+    p->columns = calloc(n + 1, sizeof *p->columns);
+    p->cells = calloc(n + 1, sizeof *p->cells);
+    if (p->columns == NULL || p->cells == NULL) return stk_fail_memory(error, "the columns");
+    p->columns[0] = (stk_column){.name = "path", .type = STK_TYPE_BYTES, .n_items = 1};
+    for (uint32_t c = 0; c < n; c++)
+        p->columns[c + 1] = p->sources.table->columns[c].column;
+    p->n_columns = n + 1;
+    return STK_OK;
+}
+
+/* Part K of N: positions of the whole order, as even as can be. */
+static void choose_part(pack *p)
+{
+    uint64_t n = p->sources.n, parts = p->options.n_parts, k = p->options.part;
+    p->first = 0;
+    p->end = n;
+    if (parts <= 1) return;
+    uint64_t each = n / parts, rest = n % parts;
+    p->first = (k - 1) * each + (k - 1 < rest ? k - 1 : rest);
+    p->end = p->first + each + (k - 1 < rest ? 1 : 0);
+}
+
+static stk_status train_tables(pack *p, stk_error *error)
+{
+    STK_TRY(stk_shared_tables_train(&p->sources, &p->options, &p->table_blob, error));
+    if (p->table_blob.n_bytes == 0) return STK_OK;
+    return stk_tile_tables_open(p->table_blob.data, p->table_blob.n_bytes, &p->tables, error);
+}
+
+static stk_status open_output(pack *p, stk_error *error)
+{
+    STK_TRY(make_columns(p, error));
+    STK_TRY(stk_metadata_text(&p->sources, &p->options, &p->metadata, error));
+    STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
+    STK_TRY(stk_text_file_open(p->job.sources, &p->log, error));
+    STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
+    STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
+    stk_output_options options = {
+        .path = p->job.data,
+        .folder = p->job.folder,
+        .shard_bytes = p->options.shard_bytes,
+        .columns = p->columns,
+        .n_columns = p->n_columns,
+        .has_labels = p->sources.has_labels,
+        .tables = p->table_blob.n_bytes > 0 ? p->table_blob.data : NULL,
+        .n_table_bytes = p->table_blob.n_bytes,
+        .metadata = (const char *)p->metadata.data,
+    };
+    return stk_output_open(&options, &p->output, error);
+}
+
+/* A policy that says "fail" makes an error of what a product only tells. */
+static stk_status apply_policy(const pack *p, const char *path, const stk_product *product, stk_error *error)
+{
+    bool damaged = product->damage != 0 && product->fate == STK_FATE_LEFT_OUT;
+    bool fails = damaged ? p->options.on_damaged == STK_DAMAGED_FAIL
+                         : product->bad && p->options.on_bad == STK_BAD_FAIL;
+    if (!fails) return STK_OK;
+    return stk_fail(error, product->failure, "%s: %s: %s (--%s skip leaves such files out)", path,
+                    product->kind, product->reason, damaged ? "on-damaged" : "on-bad");
+}
+
+static stk_status take_product(void *user, const stk_source *source, const stk_product *product,
+                               stk_error *error)
+{
+    pack *p = user;
+    char path[PATH_MAX * 2];
+    size_t n = stk_source_path(&p->sources, source, path, sizeof path);
+    if (n >= sizeof path) n = sizeof path - 1;
+    STK_TRY(apply_policy(p, path, product, error));
+    STK_TRY(stk_report_add(&p->report, path, product, error));
+    STK_TRY(stk_source_log_add(&p->log, path, product, stk_output_records(p->output), error));
+    if (product->fate != STK_FATE_RECORD) return STK_OK;
+    stk_record record = product->record;
+    p->cells[0] = (stk_cell){.data = path, .n_items = n};
+    if (p->sources.table != NULL) stk_table_cells(p->sources.table, source->position, p->cells + 1);
+    record.cells = p->cells;
+    return stk_output_add(p->output, &record, error);
+}
+
+static bool tick(void *user)
+{
+    pack *p = user;
+    return stk_report_tick(&p->report, false);
+}
+
+static stk_status run_pipeline(pack *p, stk_error *error)
+{
+    stk_permutation shuffle;
+    stk_permutation_init(&shuffle, p->sources.n, p->options.shuffle_seed, 0);
+    stk_recipe recipe = {.options = &p->options, .tables = p->tables};
+    stk_pipeline pipeline = {
+        .sources = &p->sources,
+        .recipe = &recipe,
+        .shuffle = p->options.shuffle ? &shuffle : NULL,
+        .first = p->first,
+        .end = p->end,
+        .n_threads = p->options.n_threads,
+        .take = take_product,
+        .tick = tick,
+        .user = p,
+    };
+    stk_report_phase(&p->report, "pack");
+    return stk_pipeline_run(&pipeline, error);
+}
+
+static stk_status refuse_empty(const pack *p, stk_error *error)
+{
+    const stk_pack_report *c = &p->report.counts;
+    if (c->records > 0 || p->options.n_parts > 1) return STK_OK;
+    return stk_fail(error, STK_ERR_NOT_FOUND,
+                    "%s: no images found: of %llu files %llu were left out, %llu ignored", p->source.root,
+                    (unsigned long long)c->files, (unsigned long long)c->skipped,
+                    (unsigned long long)c->ignored);
+}
+
+static stk_status finish(pack *p, stk_error *error)
+{
+    STK_TRY(refuse_empty(p, error));
+    stk_report_phase(&p->report, "write");
+    if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
+    STK_TRY(stk_output_finish(p->output, p->id, &p->n_bytes, error));
+    STK_TRY(stk_source_log_end(&p->log, p->id, p->report.counts.files, error));
+    p->report.counts.ignored += p->sources.n_special;
+    STK_TRY(stk_report_finish(&p->report, error));
+    return stk_job_commit(&p->job, p->options.force, error);
+}
+
+static stk_status refuse_other_formats(const char *dst, const stk_pack_options *o, stk_error *error)
+{
+    size_t n = strlen(dst);
+    bool hdf5 =
+        (n > 3 && strcasecmp(dst + n - 3, ".h5") == 0) || (n > 5 && strcasecmp(dst + n - 5, ".hdf5") == 0);
+    if (o->format == NULL ? !hdf5 : strcmp(o->format, "stk") == 0) return STK_OK;
+    if (o->format != NULL && strcmp(o->format, "hdf5") != 0)
+        return stk_fail(error, STK_ERR_ARGUMENT, "format '%s': use stk or hdf5", o->format);
+    return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: this version does not write HDF5; write a .stk file",
+                    dst);
+}
+
+static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *error)
+{
+    STK_TRY(refuse_other_formats(dst, &p->options, error));
+    STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
+    STK_TRY(stk_job_lock(dst, p->options.force, &p->job, error));
+    if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
+    STK_TRY(stk_pack_source_list(&p->source, &p->options, &p->sources, error));
+    choose_part(p);
+    p->report.files_total = p->end - p->first;
+    uint64_t id = 0;
+    STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
+    STK_TRY(stk_job_begin(&p->job, id, error));
+    return train_tables(p, error);
+}
+
+static void pack_free(pack *p)
+{
+    stk_output_close(&p->output);
+    stk_text_file_close(&p->log);
+    stk_report_close(&p->report);
+    stk_job_close(&p->job);
+    stk_tile_tables_close(&p->tables);
+    stk_sources_free(&p->sources);
+    stk_pack_source_free(&p->source);
+    stk_buffer_free(&p->table_blob);
+    stk_buffer_free(&p->metadata);
+    stk_buffer_free(&p->recipe_text);
+    free(p->columns);
+    free(p->cells);
+}
+
+static void fill_report(pack *p, stk_pack_report *report)
+{
+    *report = p->report.counts;
+    report->seconds = stk_report_seconds(&p->report);
+    report->bytes = p->n_bytes;
+    memcpy(report->dataset_id, p->id, sizeof report->dataset_id);
+}
+
+stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *options,
+                    stk_pack_report *report, stk_error *error)
+{
+    pack p = {.job = {.lock_fd = -1}, .log = {.file = STK_FILE_CLOSED}};
+    stk_status status = STK_OK;
+    if (report != NULL) *report = (stk_pack_report){0};
+    if (dst == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "no output was named");
+    STK_TRY(stk_pack_options_read(options, &p.options, error));
+    STK_TRY(stk_report_open(&p.options, &p.report, error));
+    STK_GOTO(prepare(&p, src, dst, error));
+    STK_GOTO(open_output(&p, error));
+    STK_GOTO(run_pipeline(&p, error));
+    STK_GOTO(finish(&p, error));
+cleanup:
+    if (report != NULL) fill_report(&p, report);
+    pack_free(&p);
+    return status;
+}

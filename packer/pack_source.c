@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "packer/pack_source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "common/fail.h"
+#include "packer/manifest.h"
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcasecmp(path + n - m, suffix) == 0;
+}
+
+static bool is_manifest_name(const char *path)
+{
+    return has_suffix(path, ".csv") || has_suffix(path, ".tsv") || has_suffix(path, ".jsonl") ||
+           has_suffix(path, ".ndjson");
+}
+
+/* The folder part of a path, "." when it has none; malloc'd. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* Walks up from the folder that holds dst: is one of them the source folder? */
+static stk_status refuse_inside(const char *src, const char *dst, stk_error *error)
+{
+    struct stat source, at;
+    if (stat(src, &source) != 0) return stk_fail_errno(error, errno, "%s: cannot open the source", src);
+    size_t n = strlen(dst);
+    while (n > 1 && dst[n - 1] == '/')
+        n--;
+    char *name = strndup(dst, n);
+    char *parent = name != NULL ? folder_of(name) : NULL;
+    char *real = parent != NULL ? realpath(parent, NULL) : NULL;
+    stk_status status = STK_OK;
+    if (real == NULL)
+        status = stk_fail_errno(error, errno, "%s: cannot open the folder for the output", parent);
+    bool inside = stat(name, &at) == 0 && at.st_dev == source.st_dev && at.st_ino == source.st_ino;
+    while (status == STK_OK && !inside) {
+        inside = stat(real, &at) == 0 && at.st_dev == source.st_dev && at.st_ino == source.st_ino;
+        char *slash = strrchr(real, '/');
+        if (slash == NULL || strcmp(real, "/") == 0) break;
+        slash[slash == real ? 1 : 0] = '\0';
+    }
+    if (status == STK_OK && inside)
+        status = stk_fail(error, STK_ERR_ARGUMENT,
+                          "%s: the output would lie in the source folder %s; write it beside it", dst, src);
+    free(name);
+    free(parent);
+    free(real);
+    return status;
+}
+
+static stk_status find_manifest(const char *src, const stk_pack_options *o, stk_pack_source *out,
+                                stk_error *error)
+{
+    struct stat st;
+    if (o->manifest != NULL) {
+        out->manifest = o->manifest;
+        return STK_OK;
+    }
+    if (src == NULL)
+        return stk_fail(error, STK_ERR_ARGUMENT, "neither a source folder nor a manifest was given");
+    if (stat(src, &st) != 0) return stk_fail_errno(error, errno, "%s: cannot open the source", src);
+    if (S_ISDIR(st.st_mode)) return STK_OK;
+    if (!is_manifest_name(src))
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "%s: is no folder and no .csv or .jsonl manifest; other sources cannot be packed",
+                        src);
+    out->manifest = src;
+    return STK_OK;
+}
+
+stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack_options *o,
+                                stk_pack_source *out, stk_error *error)
+{
+    *out = (stk_pack_source){0};
+    STK_TRY(find_manifest(src, o, out, error));
+    if (out->manifest == NULL) STK_TRY(refuse_inside(src, dst, error));
+    if (o->root != NULL)
+        out->root = strdup(o->root);
+    else if (src != NULL && out->manifest != src)
+        out->root = strdup(src);
+    else
+        out->root = folder_of(out->manifest);
+    return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
+}
+
+void stk_pack_source_free(stk_pack_source *source)
+{
+    free(source->root);
+    *source = (stk_pack_source){0};
+}
+
+stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_options *o, stk_sources *out,
+                                stk_error *error)
+{
+    if (source->manifest != NULL)
+        return stk_manifest_read(source->manifest, source->root, o, o->n_threads, out, error);
+    STK_TRY(stk_scan(source->root, o->n_threads, out, error));
+    if (out->n > 0) return STK_OK;
+    stk_sources_free(out);
+    return stk_fail(error, STK_ERR_NOT_FOUND, "%s: no images found: the folder holds no files", source->root);
+}

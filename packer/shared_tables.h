@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Huffman tables that a shard's small images share: made of the first ones in the list, so that they
+ * depend on neither threads nor parts. */
+#ifndef STK_PACKER_SHARED_TABLES_H
+#define STK_PACKER_SHARED_TABLES_H
+
+#include <stoker/dataset.h>
+#include <stoker/pack.h>
+
+#include "packer/sources.h"
+
+/* blob stays empty where no tables are needed: the parameters make no tiles of small images, or too few such
+ * images are among the list's first entries. */
+stk_status stk_shared_tables_train(const stk_sources *sources, const stk_pack_options *options,
+                                   stk_buffer *blob, stk_error *error);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "packer/source_log.h"
+
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+
+stk_status stk_source_log_begin(stk_text_file *log, const char *recipe, stk_error *error)
+{
+    return stk_buffer_printf(&log->pending, error, "stoker-sources 1\nrecipe %s\n", recipe);
+}
+
+/* This runs for every file, 100,000 a second and more: numbers are written by hand, not by printf. */
+static char *put_decimal(char *to, uint64_t value)
+{
+    char digits[20];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    while (n > 0)
+        *to++ = digits[--n];
+    return to;
+}
+
+static char *put_hex(char *to, uint64_t value, int width)
+{
+    for (int shift = 4 * (width - 1); shift >= 0; shift -= 4)
+        *to++ = "0123456789abcdef"[value >> shift & 15];
+    return to;
+}
+
+static char *put_escaped(char *to, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        const char *special = strchr("\\\t\n\r", *text);
+        if (special == NULL) {
+            *to++ = *text;
+            continue;
+        }
+        *to++ = '\\';
+        *to++ = "\\tnr"[special - "\\\t\n\r"];
+    }
+    return to;
+}
+
+static uint32_t flags_of(const stk_product *p)
+{
+    return (p->damage & STK_LOG_DAMAGE) | (p->reencoded ? STK_LOG_REENCODED : 0u) |
+           (p->verbatim_jpeg ? STK_LOG_VERBATIM : 0u) | (p->hint ? STK_LOG_HINT : 0u) |
+           (p->bad ? STK_LOG_BAD : 0u) | (p->missing ? STK_LOG_MISSING : 0u);
+}
+
+stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_product *p, uint64_t record,
+                              stk_error *error)
+{
+    stk_buffer *pending = &log->pending;
+    size_t n_reason = p->action != NULL ? strlen(p->reason) : 0;
+    STK_TRY(stk_buffer_reserve(pending, pending->n_bytes + 200 + 2 * (strlen(path) + n_reason), error));
+    char *begin = (char *)pending->data + pending->n_bytes, *to = begin;
+    to = put_decimal(to, p->source_bytes);
+    *to++ = '\t';
+    if (p->source_mtime_ns < 0) *to++ = '-';
+    to = put_decimal(to, p->source_mtime_ns < 0 ? 0 - (uint64_t)p->source_mtime_ns
+                                                : (uint64_t)p->source_mtime_ns);
+    *to++ = '\t';
+    if (p->source_read)
+        to = put_hex(to, p->source_xxh3, 16);
+    else
+        *to++ = '-';
+    *to++ = '\t';
+    if (p->fate == STK_FATE_RECORD)
+        to = put_decimal(to, record);
+    else
+        *to++ = p->fate == STK_FATE_LEFT_OUT ? '-' : '.';
+    *to++ = '\t';
+    to = put_hex(to, flags_of(p), 6);
+    *to++ = '\t';
+    to = put_escaped(to, path);
+    if (p->action != NULL) {
+        *to++ = '\t';
+        to = stpcpy(to, p->action);
+        *to++ = '\t';
+        to = stpcpy(to, p->kind);
+        *to++ = '\t';
+        to = put_escaped(to, p->reason);
+    }
+    *to++ = '\n';
+    pending->n_bytes += (size_t)(to - begin);
+    return stk_text_file_flow(log, error);
+}
+
+stk_status stk_source_log_end(stk_text_file *log, const char *dataset_id, uint64_t n_files, stk_error *error)
+{
+    uint64_t xxh3 = 0;
+    STK_TRY(stk_buffer_printf(&log->pending, error, "dataset %s\n", dataset_id));
+    STK_TRY(stk_text_file_checksum(log, &xxh3, error));
+    STK_TRY(stk_buffer_printf(&log->pending, error, "end %llu %016llx\n", (unsigned long long)n_files,
+                              (unsigned long long)xxh3));
+    return stk_text_file_finish(log, error);
+}
