@@ -167,17 +167,35 @@ static const char *foreign_format(const uint8_t *data, size_t n_bytes)
     return NULL;
 }
 
+/* A transfer in text mode changes bytes 0, 4 or 5 of a PNG signature. */
+static bool is_mangled_png(const uint8_t *data, size_t n_bytes)
+{
+    return n_bytes >= 16 && memcmp(data + 1, "PNG", 3) == 0;
+}
+
+bool stk_codec_is_picture(const uint8_t *data, size_t n_bytes)
+{
+    return stk_codec_sniff(data, n_bytes) != STK_ENCODING_UNKNOWN || foreign_format(data, n_bytes) != NULL ||
+           is_mangled_png(data, n_bytes);
+}
+
+static stk_status refuse_unknown(const uint8_t *data, size_t n_bytes, stk_error *error)
+{
+    if (n_bytes == 0) return stk_fail(error, STK_ERR_IMAGE, "the file is empty");
+    if (is_mangled_png(data, n_bytes)) {
+        return stk_fail(error, STK_ERR_IMAGE, "the PNG signature is damaged, as by a transfer in text mode");
+    }
+    const char *foreign = foreign_format(data, n_bytes);
+    if (foreign != NULL) return stk_fail(error, STK_ERR_UNSUPPORTED, "stoker does not read %s files", foreign);
+    return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
+}
+
 stk_status stk_codec_probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes, stk_image_info *out,
                            stk_error *error)
 {
     stk_encoding encoding = stk_codec_sniff(data, n_bytes);
     *out = (stk_image_info){.encoding = encoding, .channels = 3, .orientation = 1};
-    if (encoding == STK_ENCODING_UNKNOWN) {
-        if (n_bytes == 0) return stk_fail(error, STK_ERR_IMAGE, "the file is empty");
-        const char *foreign = foreign_format(data, n_bytes);
-        if (foreign != NULL) return stk_fail(error, STK_ERR_UNSUPPORTED, "stoker does not read %s files", foreign);
-        return stk_fail(error, STK_ERR_IMAGE, "not an image in a format that stoker reads");
-    }
+    if (encoding == STK_ENCODING_UNKNOWN) return refuse_unknown(data, n_bytes, error);
     const stk_codec *codec = NULL;
     STK_TRY(codec_of(encoding, &codec, error));
     STK_TRY(codec->probe(ctx, data, n_bytes, out, error));

@@ -39,6 +39,10 @@ typedef struct stk_image_info {
 /* The format by content; STK_ENCODING_UNKNOWN when these bytes are no image that stoker knows. */
 stk_encoding stk_codec_sniff(const uint8_t *data, size_t n_bytes);
 
+/* True for bytes that are meant as a picture, readable or not: what sniff knows, formats that probe refuses by name
+ * (HEIF, AVIF ...), a PNG signature mangled by a transfer in text mode. Such a file is to be named, not ignored. */
+bool stk_codec_is_picture(const uint8_t *data, size_t n_bytes);
+
 /* Parses the header. STK_ERR_IMAGE with one clause that says why; STK_ERR_LIMIT above max_pixels;
  * STK_ERR_UNSUPPORTED for valid files that no decoder here takes (12-bit or lossless JPEG, say; also well-known
  * formats that sniff does not know: HEIF, AVIF, JPEG XL, JPEG 2000, Photoshop, icons). */

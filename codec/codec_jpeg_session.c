@@ -162,12 +162,20 @@ stk_status stk_jpeg_run(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes,
     return status;
 }
 
+/* libjpeg-turbo 3 decodes lossless files and 2 does not: refused with both, so that a data set does not depend on
+ * the machine. Their scans have a predictor (1..7) and 0 where those of a DCT have 0 and 63. */
+static bool is_lossless(const struct jpeg_decompress_struct *c)
+{
+    return !c->progressive_mode && c->Ss >= 1 && c->Se == 0;
+}
+
 stk_status stk_jpeg_set_output(stk_jpeg *jpeg, stk_error *error)
 {
     struct jpeg_decompress_struct *c = &jpeg->cinfo;
     if (c->data_precision != 8) {
         return stk_fail(error, STK_ERR_UNSUPPORTED, "a JPEG of %d bits; only 8 bits are read", c->data_precision);
     }
+    if (is_lossless(c)) return stk_fail(error, STK_ERR_UNSUPPORTED, "a lossless JPEG");
     switch (c->num_components) {
     case 1: c->out_color_space = JCS_GRAYSCALE; break;
     case 3: c->out_color_space = JCS_RGB; break;
@@ -184,9 +192,7 @@ stk_status stk_jpeg_set_output(stk_jpeg *jpeg, stk_error *error)
 bool stk_jpeg_tileable(const stk_jpeg *jpeg)
 {
     const struct jpeg_decompress_struct *c = &jpeg->cinfo;
-    if (c->data_precision != 8) return false;
-    /* A lossless file (libjpeg-turbo 3 reads them) has its predictor where a DCT scan has 0..63. */
-    if (!c->progressive_mode && c->Se == 0) return false;
+    if (c->data_precision != 8 || is_lossless(c)) return false;
     if (!(c->num_components == 1 && c->jpeg_color_space == JCS_GRAYSCALE) &&
         !(c->num_components == 3 && c->jpeg_color_space == JCS_YCbCr)) {
         return false;
