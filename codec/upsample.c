@@ -37,14 +37,14 @@ stk_upsampling stk_upsampling_of(const stk_planes *planes, unsigned component)
     return STK_UPSAMPLE_REPEAT;
 }
 
-/* [low, high) in component samples for [first, first + n) at factor, with the neighbours that a fancy method
- * looks at, as far as the image has them. */
-static void needed(uint32_t first, uint32_t n, uint32_t factor, bool neighbours, uint32_t size, uint32_t *low,
+/* [low, high) in component samples for [first, first + n) at factor. A fancy method looks at the neighbour that a
+ * position leans towards: the one before for even positions, after for odd ones, as far as the image has them. */
+static void needed(uint32_t first, uint32_t n, uint32_t factor, bool fancy, uint32_t size, uint32_t *low,
                    uint32_t *high)
 {
-    uint32_t a = first / factor, b = (first + n - 1) / factor + 1;
-    if (neighbours && a > 0) a--;
-    if (neighbours && b < size) b++;
+    uint32_t last = first + n - 1, a = first / factor, b = last / factor + 1;
+    if (fancy && a > 0 && (first & 1) == 0) a--;
+    if (fancy && b < size && (last & 1) == 1) b++;
     *low = a;
     *high = b;
 }
