@@ -26,7 +26,9 @@ typedef struct png_job {
     stk_damage_report *damage;
     stk_status failure;
     char reason[160];
-    bool ran_dry; /* libpng asked for more than the file has */
+    bool ran_dry;      /* libpng asked for more than the file has */
+    bool wrong_adler;  /* it stopped because of zlib's checksum */
+    bool ignore_adler; /* the second attempt: go on regardless */
 
     /* The synthetic file that libpng reads: pieces, one after the other. */
     const uint8_t *data;
@@ -39,7 +41,7 @@ typedef struct png_job {
     uint8_t small[32];
     const stk_png_chunks *chunks;
 
-    uint32_t rows_done; /* whole rows of a picture that is not interlaced */
+    uint32_t rows_done; /* rows that are whole when reading stopped early */
 } png_job;
 
 _Noreturn static void escape_with(png_job *job, stk_status status)
@@ -52,7 +54,8 @@ _Noreturn static void on_error(png_structp png, png_const_charp message)
 {
     png_job *job = png_get_error_ptr(png);
     (void)snprintf(job->reason, sizeof job->reason, "%s", message);
-    if (strstr(message, "Not enough image data") != NULL) job->ran_dry = true;
+    job->ran_dry = strstr(message, "Not enough image data") != NULL;
+    job->wrong_adler = strstr(message, "incorrect data check") != NULL;
     escape_with(job, strstr(message, "emory") != NULL ? STK_ERR_MEMORY : STK_ERR_IMAGE);
 }
 
@@ -174,19 +177,26 @@ static bool is_colour(const stk_png_chunks *chunks)
 
 static void read_rows(png_job *job, const stk_image *out)
 {
-    bool interlaced = job->chunks->interlace != 0;
-    int n_passes = interlaced ? ADAM7_PASSES : 1;
+    int n_passes = job->chunks->interlace != 0 ? ADAM7_PASSES : 1;
     for (int pass = 0; pass < n_passes; pass++) {
-        for (uint32_t y = 0; y < out->height; y++) {
-            png_read_row(job->png, out->pixels + y * out->stride, NULL);
-            if (!interlaced) job->rows_done = y + 1;
-        }
+        for (uint32_t y = 0; y < out->height; y++) png_read_row(job->png, out->pixels + y * out->stride, NULL);
     }
+}
+
+/* libpng counts a row as soon as its pixels are out, before it looks whether the data end as they should. Short of
+ * its last pass an interlaced picture has no whole part. */
+static uint32_t count_rows(const png_job *job, const stk_image *out)
+{
+    if (job->chunks->interlace == 0) return png_get_current_row_number(job->png);
+    return png_get_current_pass_number(job->png) >= ADAM7_PASSES ? out->height : 0;
 }
 
 static stk_status guarded_read(png_job *job, const stk_image *out, stk_error *error)
 {
-    if (setjmp(job->escape) != 0) return stk_fail(error, job->failure, "%s", job->reason);
+    if (setjmp(job->escape) != 0) {
+        job->rows_done = count_rows(job, out);
+        return stk_fail(error, job->failure, "%s", job->reason);
+    }
     job->info = png_create_info_struct(job->png);
     if (job->info == NULL) return stk_fail_memory(error, "libpng");
     png_set_read_fn(job->png, job, on_read);
@@ -194,6 +204,7 @@ static stk_status guarded_read(png_job *job, const stk_image *out, stk_error *er
     png_set_benign_errors(job->png, 1);
     png_set_user_limits(job->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* ours were applied */
     (void)png_set_option(job->png, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON); /* some encoders understate it */
+    if (job->ignore_adler) (void)png_set_option(job->png, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
     png_read_info(job->png, job->info);
     set_transforms(job);
     if (png_get_rowbytes(job->png, job->info) > out->stride) {
@@ -243,10 +254,22 @@ static void convert_rows(const stk_png_chunks *chunks, stk_mode mode, const stk_
 static stk_status finish_short(png_job *job, const stk_image *out, stk_status status)
 {
     if (status != STK_ERR_IMAGE || !job->ran_dry || job->rows_done == 0) return status;
-    stk_damage_note(job->damage, STK_DAMAGE_TRUNCATED, "image data ends in row %u of %u",
+    stk_damage_note(job->damage, STK_DAMAGE_TRUNCATED, "image data ends after row %u of %u",
                     (unsigned)job->rows_done, (unsigned)out->height);
     memset(out->pixels + job->rows_done * out->stride, 0, (out->height - job->rows_done) * out->stride);
     return STK_OK;
+}
+
+static stk_status attempt(png_job *job, const stk_image *out, stk_error *error)
+{
+    job->next_idat = job->chunks->first_idat;
+    job->stage = STAGE_SIGNATURE;
+    job->n_piece = 0;
+    job->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, job, on_error, on_warning);
+    if (job->png == NULL) return stk_fail_memory(error, "libpng");
+    stk_status status = finish_short(job, out, guarded_read(job, out, error));
+    png_destroy_read_struct(&job->png, &job->info, NULL);
+    return status;
 }
 
 static stk_status read_picture(stk_codec_ctx *ctx, png_job *job, stk_mode mode, stk_image *out, stk_error *error)
@@ -255,10 +278,13 @@ static stk_status read_picture(stk_codec_ctx *ctx, png_job *job, stk_mode mode, 
     uint8_t channels = mode == STK_MODE_RGB || is_colour(chunks) ? 3 : 1; /* room for either end of convert_rows */
     STK_TRY(stk_codec_new_image(ctx, chunks->width, chunks->height, channels, out, error));
     out->channels = mode == STK_MODE_L ? 1 : 3;
-    job->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, job, on_error, on_warning);
-    if (job->png == NULL) return stk_fail_memory(error, "libpng");
-    stk_status status = finish_short(job, out, guarded_read(job, out, error));
-    png_destroy_read_struct(&job->png, &job->info, NULL);
+    stk_status status = attempt(job, out, error);
+    if (status == STK_ERR_IMAGE && job->wrong_adler) {
+        /* The pixels may well be whole: Pillow does not look at this checksum either. */
+        stk_damage_note(job->damage, STK_DAMAGE_CHECKSUM, "%s", job->reason);
+        job->ignore_adler = true;
+        status = attempt(job, out, error);
+    }
     if (status == STK_OK) convert_rows(chunks, mode, out, job->damage);
     return status;
 }
@@ -288,7 +314,6 @@ static stk_status decode(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes
     job->damage = damage;
     job->data = data;
     job->n_bytes = n_bytes;
-    job->next_idat = chunks.first_idat;
     job->chunks = &chunks;
     return read_picture(ctx, job, mode, out, error);
 }
