@@ -10,6 +10,9 @@ python3 - <<'PY'
 import json
 for line in open("x.stk.report.jsonl"):
     row = json.loads(line)
+    if "summary" in row:
+        print("summary", row["summary"]["records"], row["summary"]["skipped"])
+        continue
     print(row["path"], row["action"], row["kind"])
     assert row["reason"]
 PY
