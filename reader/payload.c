@@ -138,8 +138,8 @@ const char *stk_payload_road(const stk_payload_source *s)
 stk_status stk_payload_ctx_init(stk_payload_ctx *ctx, const stk_payload_source *source, stk_error *error)
 {
     *ctx = (stk_payload_ctx){0};
-    ctx->checked = calloc((size_t)source->storage->n_files + 1, sizeof *ctx->checked);
-    if (ctx->checked == NULL) return stk_fail_memory(error, "a reading thread");
+    ctx->checks = calloc((size_t)source->storage->n_files + 1, sizeof *ctx->checks);
+    if (ctx->checks == NULL) return stk_fail_memory(error, "a reading thread");
     ctx->round = 1;
     return STK_OK;
 }
@@ -147,7 +147,7 @@ stk_status stk_payload_ctx_init(stk_payload_ctx *ctx, const stk_payload_source *
 void stk_payload_ctx_free(stk_payload_ctx *ctx)
 {
     stk_buffer_free(&ctx->scratch);
-    free(ctx->checked);
+    free(ctx->checks);
     *ctx = (stk_payload_ctx){0};
 }
 
@@ -157,17 +157,17 @@ void stk_payload_begin_round(stk_payload_ctx *ctx)
     if (++ctx->round == 0) ctx->round = 1;
 }
 
-/* Once a round: is the file as long as it was when it was mapped? */
-static stk_status check_size(stk_payload_ctx *ctx, uint32_t number, const payload_file *f, stk_error *error)
+/* Does the record still lie inside the file? Its size is asked for once a round. */
+static stk_status check_size(stk_payload_ctx *ctx, const stk_row *row, const payload_file *f, stk_error *error)
 {
-    if (ctx->checked[number] == ctx->round) return STK_OK;
-    uint64_t n_bytes;
-    STK_TRY(stk_file_size(&f->file, &n_bytes, error));
-    if (n_bytes < f->n_bytes)
-        return stk_fail(error, STK_ERR_CORRUPT, "%s: was cut short while in use, from %llu to %llu bytes", f->file.path,
-                        (unsigned long long)f->n_bytes, (unsigned long long)n_bytes);
-    ctx->checked[number] = ctx->round;
-    return STK_OK;
+    stk_file_check *check = &ctx->checks[row->file];
+    if (check->round != ctx->round) {
+        STK_TRY(stk_file_size(&f->file, &check->n_bytes, error));
+        check->round = ctx->round;
+    }
+    if (row->offset + row->n_bytes <= check->n_bytes) return STK_OK;
+    return stk_fail(error, STK_ERR_CORRUPT, "%s: was cut short while in use, from %llu to %llu bytes", f->file.path,
+                    (unsigned long long)f->n_bytes, (unsigned long long)check->n_bytes);
 }
 
 static stk_status scratch_for(stk_payload_ctx *ctx, uint64_t n_bytes, stk_error *error)
@@ -212,7 +212,7 @@ stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, ui
     }
     bool touched = stk_bitmap_get(&s->touched, i);
     if (touched && f != NULL && f->map != NULL) {
-        STK_TRY(check_size(ctx, row->file, f, error));
+        STK_TRY(check_size(ctx, row, f, error));
         *data = f->map + row->offset;
     } else {
         STK_TRY(read_record(s, ctx, i, row, f, error));

@@ -38,10 +38,16 @@ void stk_payload_close(stk_payload_source **source);
 /* "mmap", "pread", or the storage's own words. */
 const char *stk_payload_road(const stk_payload_source *source);
 
+/* A mapped file's size as last looked at. */
+typedef struct stk_file_check {
+    uint64_t n_bytes;
+    uint32_t round;
+} stk_file_check;
+
 /* What a thread keeps between records. */
 typedef struct stk_payload_ctx {
     stk_buffer scratch;
-    uint32_t *checked; /* [n_files] the round in which a file's size was last looked at */
+    stk_file_check *checks; /* [n_files] */
     uint32_t round;
 } stk_payload_ctx;
 
