@@ -10,10 +10,9 @@ import argparse
 import time
 from pathlib import Path
 
+import stoker
 import torch
 import torchvision
-
-import stoker
 
 
 def transform():

@@ -8,7 +8,6 @@ import argparse
 
 import jax
 import jax.numpy as jnp
-
 import stoker
 
 

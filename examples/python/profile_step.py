@@ -9,11 +9,10 @@ takes more than a few percent the loader is the limit, else the GPU is.
 
 import argparse
 
+import stoker
 import torch
 import torchvision
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
-
-import stoker
 
 
 def main():

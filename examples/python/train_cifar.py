@@ -11,10 +11,9 @@ import argparse
 import time
 
 import numpy as np
+import stoker
 import torch
 from torch import nn
-
-import stoker
 
 MEAN, STD = [0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]
 

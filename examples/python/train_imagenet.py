@@ -14,11 +14,10 @@ import contextlib
 import os
 import time
 
+import stoker
 import torch
 import torchvision
 from torch import nn
-
-import stoker
 
 
 def arguments():

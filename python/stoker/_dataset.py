@@ -76,6 +76,7 @@ class Dataset:
         self._labels: Optional[NDArray[np.int64]] = None
         self._column_table: Optional[dict[str, Column]] = None
         self._class_names: Optional[list[str]] = None
+        self._mode: Optional[str] = None
         self._n = int(lib.stk_dataset_len(handle)) if ids is None else len(ids)
 
     # What it is
@@ -149,6 +150,13 @@ class Dataset:
         metadata = json.loads(text)
         assert isinstance(metadata, dict)
         return metadata
+
+    @property
+    def mode(self) -> str:
+        """ "RGB", or "L" when packed with mode="L": how many channels images have when nothing else is said."""
+        if self._mode is None:
+            self._mode = "L" if self.metadata.get("mode") == "L" else "RGB"
+        return self._mode
 
     @property
     def container(self) -> str:
@@ -227,7 +235,7 @@ class Dataset:
         Pillow whose bytes these are: "pillow13", or "pillow12" for 12.3 and older. color: "rgb" or "bgr".
         ignore_damage: deliver what the decoder gave although it complained.
 
-        Returns uint8 of shape (height, width, channels), channels 3 or 1.
+        Returns uint8 of shape (height, width, channels): 3 channels, or 1 when packed with mode="L".
         Raises IndexError; ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
         """
         request = ffi.new("stk_image_request *")
@@ -245,7 +253,8 @@ class Dataset:
         shape = ffi.new("uint32_t[3]")
         call(lib.stk_dataset_image, self._c(), self._id(i), request, buffer, shape, shape + 1, shape + 2)
         width, height, channels = shape
-        return view(buffer, buffer.data, (height, width, channels), "|u1")
+        image: NDArray[np.uint8] = view(buffer, buffer.data, (height, width, channels), "|u1")
+        return np.repeat(image, 3, axis=2) if channels == 1 and self.mode == "RGB" else image
 
     def jpeg(self, i: int) -> bytes:
         """Record i as a JPEG file: the source's bytes, or, for tiles, a baseline JPEG of the same pixels.

@@ -43,8 +43,8 @@ class Translated(Transform):
     def shuffles(self) -> bool:
         return self.transform.shuffles
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        return self.transform._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        return self.transform._fill(raw, default_mode)
 
     def with_size(self, size: Any) -> Translated:
         copy = super().with_size(size)
@@ -176,7 +176,7 @@ def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
         where = f"step {number + 1} of the Compose, {step!r},"
         if name in _GEOMETRY or reading.short is not None:
             raise UnsupportedError(f"{where} cannot be done: it would leave images of differing sizes in a batch")
-        if "torchvision" not in type(step).__module__ and not hasattr(step, "forward"):
+        if _wants_images(step, reading.is_float):
             raise UnsupportedError(f"{where} cannot be translated, nor called on a batch of tensors")
         if strict:
             raise UnsupportedError(f"{where} cannot be translated")
@@ -192,6 +192,13 @@ def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
             "follow it with CenterCrop, or give Resize((height, width))"
         )
     return reading.result(())
+
+
+def _wants_images(step: Any, is_float: bool) -> bool:
+    """True for callables that were written for Pillow images: they cannot be given tensors instead."""
+    if type(step).__name__ == "Lambda" and not is_float:
+        return True
+    return "torchvision" not in type(step).__module__ and not hasattr(step, "forward")
 
 
 def _flatten(step: Any) -> list[Any]:

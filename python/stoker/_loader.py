@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -31,10 +32,21 @@ if TYPE_CHECKING:
 # How long one wait in C may last before Python looks for Ctrl-C, in milliseconds.
 _WAIT_MS = 100
 
+# How C's remark begins that more batches are held than it has slots: with on_batch= it is we who hold them.
+_HOLDS_ALL = "the program holds all"
+
 _FORKED = (
     "this Loader was made in another process: its threads do not exist after fork(). Make the Loader in the "
     "process that uses it (a Dataset may be shared or pickled)"
 )
+
+
+def _freeze_at_exit() -> None:
+    """Stops a daemon thread that is left over when the interpreter ends: it has nothing to do any more, and an
+    exception in it would only print a traceback over a clean exit."""
+    here, main = threading.current_thread(), threading.main_thread()
+    while here is not main and here.daemon and not main.is_alive():
+        time.sleep(60)
 
 
 class _Core:
@@ -75,14 +87,18 @@ class _Core:
         if os.getpid() != self.pid:
             raise StateError(_FORKED)
         if self.closing:
+            _freeze_at_exit()
             raise StateError("this Loader was closed")
         return self.c
 
     def next(self) -> Any:
         """The next stk_batch; None at the end of an epoch. Waits in slices so that Ctrl-C works at once."""
         while True:
+            c = self.handle()
             with self.lock:
-                status = lib.stk_loader_next(self.handle(), _WAIT_MS, self.out, self.error)
+                if self.closing:
+                    continue
+                status = lib.stk_loader_next(c, _WAIT_MS, self.out, self.error)
                 if status == lib.STK_OK:
                     return self.out[0]
             if status == lib.STK_END:
@@ -93,8 +109,7 @@ class _Core:
     def state(self) -> str:
         """The position after the last batch that C handed over, as JSON text."""
         text = ffi.new("char[]", lib.STK_STATE_BYTES)
-        with self.lock:
-            call(lib.stk_loader_state, self.handle(), text)
+        call(lib.stk_loader_state, self.handle(), text)
         return str(ffi.string(text).decode())
 
     def log_lines(self) -> list[str]:
@@ -113,20 +128,18 @@ class _Producer:
         self._core, self._convert, self._on_batch = core, convert, on_batch
 
     def __call__(self) -> Item:
+        state = None
         try:
             raw = self._core.next()
-        except StateError:
-            return Item(end=True)  # the Loader was closed, at interpreter exit say
-        except Exception as exception:
-            return Item(exception=exception, state=self._core.state())
-        if raw is None:
-            return Item(end=True)
-        state = self._core.state()
-        try:
+            if raw is None:
+                return Item(end=True)
+            state = self._core.state()
             out, info = self._convert(raw)
             return Item(value=(self._on_batch(out), info), state=state)
         except Exception as exception:
-            return Item(exception=exception, state=state)
+            if self._core.closing:
+                return Item(end=True)  # the Loader was let go, at interpreter exit say
+            return Item(exception=exception, state=state or self._core.state())
 
 
 class Loader:
@@ -285,12 +298,12 @@ class Loader:
             self._end_epoch()
         self._begun = True
         out, self._batch = self._convert(raw)
-        self._warn()
+        self._warn(4)
         return out
 
     def _next_ahead(self, ahead: Ahead) -> Any:
         item = ahead.get()
-        self._warn()
+        self._warn(5)
         if item.end:
             self._stop_ahead()
             self._end_epoch()
@@ -311,11 +324,12 @@ class Loader:
             self._ahead.stop()
             self._ahead = self._ahead_state = None
 
-    def _warn(self) -> None:
+    def _warn(self, stacklevel: int) -> None:
         """Passes on what C had to say, as warnings."""
         if lib.stk_py_log_waiting(self._core.log):
             for line in self._core.log_lines():
-                warnings.warn(line, stacklevel=4)
+                if self._ahead is None or not line.startswith(_HOLDS_ALL):
+                    warnings.warn(line, stacklevel=stacklevel)
 
     # Epochs and state
 
@@ -486,7 +500,7 @@ class Loader:
         raw.n_threads = (
             _distributed.default_threads(self._world) if threads is None else _positive("num_threads", threads)
         )
-        keep = self._transform._fill(ffi.addressof(raw, "transform"))
+        keep = self._transform._fill(ffi.addressof(raw, "transform"), self._dataset.mode)
         raw.dtype = constant(DTYPES, "dtype", self._dtype)
         raw.layout = LAYOUTS[self._layout]
         for name, values in (("mean", self._mean), ("std", self._std)):
@@ -606,14 +620,14 @@ def _order(options: Mapping[str, Any], order: Optional[str], transform: Transfor
 def _batch_size(batch_size: Any, dataset: Dataset, options: Mapping[str, Any], repeats: int) -> int:
     """As torch does, a batch larger than the data set is one batch of all of it."""
     size = _positive("batch_size", batch_size)
-    n = len(dataset)
+    n = len(dataset) * _positive("repeats", repeats)
+    if options["weights"] is not None and options["n_draws"] is not None:
+        n = _positive("n_draws", options["n_draws"])
     if n == 0:
         raise ArgumentError(f"{dataset!r}: nothing to load")
-    if options["weights"] is not None and options["n_draws"]:
-        n = int(options["n_draws"])
-    if options["last"] == "drop" and size > n * max(1, int(repeats)):
+    if options["last"] == "drop" and size > n:
         raise ArgumentError(f'batch_size={size} with last="drop": {n} samples do not fill one batch')
-    return min(size, len(dataset)) if options["last"] != "pad" else size
+    return min(size, n)
 
 
 def _layout(

@@ -21,7 +21,12 @@ Size = Union[int, tuple[int, int]]  # (height, width), or one number for both
 
 
 class Transform:
-    """Base of the transforms: a value that can be compared, printed, pickled, and given to a Loader."""
+    """Base of the transforms: a value that can be compared, printed, pickled, and given to a Loader.
+
+    All take filter: "bilinear", "bicubic", "box", "hamming", "lanczos" or "nearest", as Pillow's; pixels: the
+    Pillow whose bytes these are, "pillow13", or "pillow12" for 12.3 and older; color: "rgb" or "bgr"; mode:
+    "RGB" (3 channels, grey images widened) or "L" (1), by default what the data set was packed with.
+    """
 
     _kind: int
     flip: float
@@ -29,13 +34,14 @@ class Transform:
     filter: str
     pixels: str
     color: str
-    mode: str
+    mode: Optional[str]
 
-    def _common(self, filter: str, pixels: str, color: str, mode: str) -> None:
+    def _common(self, filter: str, pixels: str, color: str, mode: Optional[str]) -> None:
         constant(FILTERS, "filter", filter)
         constant(PIXELS, "pixels", pixels)
         constant(COLORS, "color", color)
-        constant(MODES, "mode", mode)
+        if mode is not None:
+            constant(MODES, "mode", mode)
         self.filter, self.pixels, self.color, self.mode = filter, pixels, color, mode
 
     @property
@@ -43,7 +49,7 @@ class Transform:
         """True for transforms made for training: a Loader shuffles under them unless told otherwise."""
         return False
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
         """Writes this transform into an stk_transform; returns what must stay alive as long as it is used."""
         lib.stk_transform_init(raw, self._kind)
         if self.size is not None:
@@ -51,7 +57,7 @@ class Transform:
         raw.filter = FILTERS[self.filter]
         raw.pixels = PIXELS[self.pixels]
         raw.color = COLORS[self.color]
-        raw.mode = MODES[self.mode]
+        raw.mode = MODES[self.mode or default_mode]
         return ()
 
     def with_size(self, size: Size) -> Transform:
@@ -91,7 +97,7 @@ class Train(Transform):
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
-        mode: Mode = "RGB",
+        mode: Optional[Mode] = None,
     ) -> None:
         self._kind = lib.STK_TRANSFORM_RANDOM_RESIZED_CROP
         self.size = _pair("size", size)
@@ -104,8 +110,8 @@ class Train(Transform):
     def shuffles(self) -> bool:
         return True
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         raw.scale_min, raw.scale_max = self.scale
         raw.ratio_min, raw.ratio_max = self.ratio
         raw.flip_probability = self.flip
@@ -129,7 +135,7 @@ class Eval(Transform):
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
-        mode: Mode = "RGB",
+        mode: Optional[Mode] = None,
     ) -> None:
         self._kind = lib.STK_TRANSFORM_RESIZE_CENTER_CROP
         self.size = _pair("size", size)
@@ -140,8 +146,8 @@ class Eval(Transform):
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         assert self.size is not None
         raw.resize_short = self.resize or math.floor(min(self.size) / self.crop_pct)
         raw.flip_probability = self.flip
@@ -163,7 +169,7 @@ class PadCrop(Transform):
         flip: float = 0.5,
         fill: Union[int, tuple[int, ...]] = 0,
         color: Color = "rgb",
-        mode: Mode = "RGB",
+        mode: Optional[Mode] = None,
     ) -> None:
         self._kind = lib.STK_TRANSFORM_PAD_CROP
         self.size = _pair("size", size)
@@ -180,8 +186,8 @@ class PadCrop(Transform):
     def shuffles(self) -> bool:
         return True
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         raw.pad = self.pad
         raw.flip_probability = self.flip
         for channel, value in enumerate(self.fill):
@@ -200,15 +206,15 @@ class Resize(Transform):
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
-        mode: Mode = "RGB",
+        mode: Optional[Mode] = None,
     ) -> None:
         self._kind = lib.STK_TRANSFORM_RESIZE
         self.size = _pair("size", size)
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         raw.flip_probability = self.flip
         return keep
 
@@ -228,7 +234,7 @@ class Boxes(Transform):
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
-        mode: Mode = "RGB",
+        mode: Optional[Mode] = None,
     ) -> None:
         self._kind = lib.STK_TRANSFORM_BOXES
         self.size = _pair("size", size)
@@ -241,8 +247,8 @@ class Boxes(Transform):
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         raw.flip_probability = self.flip
         raw.boxes = ffi.cast("stk_box *", ffi.from_buffer(self.boxes))
         return (*keep, self.boxes)
@@ -257,14 +263,14 @@ class Boxes(Transform):
 class AsStored(Transform):
     """Images as they are stored; all images of a batch must have one size."""
 
-    def __init__(self, *, flip: float = 0.0, color: Color = "rgb", mode: Mode = "RGB") -> None:
+    def __init__(self, *, flip: float = 0.0, color: Color = "rgb", mode: Optional[Mode] = None) -> None:
         self._kind = lib.STK_TRANSFORM_NONE
         self.size = None
         self.flip = _probability("flip", flip)
         self._common("bilinear", "pillow13", color, mode)
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        keep = super()._fill(raw)
+    def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
+        keep = super()._fill(raw, default_mode)
         raw.flip_probability = self.flip
         return keep
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 import stoker
+from PIL import Image
 
 
 def noise(height: int, width: int, seed: int, channels: int = 3) -> np.ndarray:
@@ -74,7 +73,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for i in range(20):
         Image.fromarray(noise(20, 24, i)).save(root / f"{i}.png")
         note = "" if i % 5 == 0 else f"note {i} é"
-        lines.append(f"{i}.png,{'odd' if i % 2 else 'even'},{i},{i / 4},{i:05},{note},{'True' if i > 9 else 'False'}")
+        label, adult = "odd" if i % 2 else "even", "True" if i > 9 else "False"
+        lines.append(f"{i}.png,{label},{i},{i / 4},{i:05},{note},{adult}")
     (root / "table.csv").write_text("\n".join(lines) + "\n")
     path = root / "table.stk"
     report = stoker.pack(root / "table.csv", path, encode="raw")

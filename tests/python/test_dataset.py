@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 import stoker
+from PIL import Image
 
 
 def test_length_classes_labels(photos: Path) -> None:

@@ -46,7 +46,7 @@ def run(code: str, path: Path) -> tuple[int, str, str]:
     [
         "loader = stoker.Loader(ds, 16)",
         "loader = stoker.Loader(ds, 16); iterator = iter(loader); next(iterator)",
-        "loader = stoker.Loader(ds, 16); batches = list(loader)",
+        "loader = stoker.Loader(ds, 16, prefetch=20); batches = list(loader)",
         "loader = stoker.Loader(ds, 16); next(iter(loader)); del loader",
         "loader = stoker.Loader(ds, 16); images = next(iter(loader))[0]; loader.close()",
         "loader = stoker.Loader(ds, 16); loader.me = loader; next(iter(loader)); del loader; gc.collect()",
@@ -81,7 +81,7 @@ def test_sys_exit_in_the_loop(tiny: Path) -> None:
 
 
 def test_exception_in_the_loop(tiny: Path) -> None:
-    code, out, err = run("for images, labels in stoker.Loader(ds, 16): raise RuntimeError('mine')", tiny)
+    code, _, err = run("for images, labels in stoker.Loader(ds, 16): raise RuntimeError('mine')", tiny)
     assert code == 1 and err.rstrip().endswith("RuntimeError: mine") and err.count("Traceback") == 1
 
 
@@ -171,7 +171,9 @@ print(sum(len(labels) for _, labels in loader))
 """
 
 
-@pytest.mark.parametrize("use", ["next(iter(loader))", "len(loader)", "loader.state_dict()", "loader.set_epoch(3)"])
+@pytest.mark.parametrize(
+    "use", ["next(iter(loader))", "len(loader)", "loader.state_dict()", "loader.set_epoch(3)"]
+)
 def test_fork(tiny: Path, use: str) -> None:
     status, out, err = run(FORK.format(use=use), tiny)
     assert status == 0, err

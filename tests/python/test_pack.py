@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 import stoker
+from PIL import Image
 
 
 def test_report(photos_folder: Path, tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stoker
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-import stoker
 
 EXAMPLES = int(os.environ.get("STOKER_HYPOTHESIS_EXAMPLES", "60"))
 ANY = settings(
@@ -97,8 +96,7 @@ def test_four_ranks_stop_and_three_go_on(tiny: Path) -> None:
         for _batch in loader:
             seen += ids(loader)
     assert sorted(seen) == list(range(211))
-    for loader in again:  # and the epoch after it is whole
-        seen = []
+    seen = []  # and the epoch after it is whole
     for loader in again:
         for _batch in loader:
             seen += ids(loader)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import stoker
 
 torch = pytest.importorskip("torch")
@@ -148,9 +147,8 @@ def test_from_torchvision_steps(transforms: Any) -> None:
     )
     assert train.transform == stoker.Train(160, scale=(0.35, 1.0), flip=0.25, filter="bicubic")
     assert train.dtype == "uint8" and train.rest == () and train.shuffles
-    cifar = stoker.from_torchvision(
-        t.Compose([t.RandomCrop(32, padding=4), t.RandomHorizontalFlip(), t.ToTensor(), t.Normalize((0.5,), (0.2,))])
-    )
+    steps = [t.RandomCrop(32, padding=4), t.RandomHorizontalFlip(), t.ToTensor(), t.Normalize((0.5,), (0.2,))]
+    cifar = stoker.from_torchvision(t.Compose(steps))
     assert cifar.transform == stoker.PadCrop(32, 4) and (cifar.mean, cifar.std) == ([0.5], [0.2])
     assert stoker.from_torchvision(t.Resize((30, 20))).transform == stoker.Resize((30, 20))
     for wrong in (
