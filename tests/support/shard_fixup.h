@@ -61,6 +61,7 @@ static inline void fixup_columns(uint8_t *data, const stk_shard_trailer *t)
         stk_column_entry e;
         if (c >= t->n_columns || !stk_range_inside(at, sizeof e, end)) return;
         memcpy(&e, data + at, sizeof e);
+        if (e.entry_bytes < sizeof e) return;
         if (e.storage == STK_STORE_DICTIONARY &&
             stk_range_inside(e.dictionary_offset, e.dictionary_bytes, t->strings_bytes))
             e.dictionary_xxh3 =

@@ -27,7 +27,7 @@ static char golden[1024]; /* tests/golden, or what --write names */
 
 static const char *in_golden(const char *verdict, const char *name, const char *extension)
 {
-    static char paths[4][1200];
+    static char paths[4][2048];
     static int turn;
     char *path = paths[turn++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s/%s%s", golden, verdict, name, extension);
@@ -396,7 +396,7 @@ static void writer_is_unchanged(void)
                                         "folder/dataset.json", "folder/00000.stk", "folder/00001.stk"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         stk_buffer now = {0}, then = {0};
-        char path[1200];
+        char path[2048];
         snprintf(path, sizeof path, "%.1000s/accept/%s", kept, names[i]);
         CHECK_OK(stk_file_read_all(path, 1 << 20, &then, &error));
         CHECK_OK(stk_file_read_all(in_golden("accept", names[i], ""), 1 << 20, &now, &error));
