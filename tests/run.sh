@@ -300,12 +300,13 @@ group_tsan() {
         record failed "Archer"
         return
     fi
+    export OMP_TOOL_LIBRARIES=$archer
+    export TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp ignore_noninstrumented_modules=1 exitcode=66"
     for n in 2 4; do
-        OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=0 exitcode=66" \
-            STOKER_TEST_THREADS=$n OMP_NUM_THREADS=$n ctest_in tsan -L unit -LE slow -R "$threaded_tests"
-        OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS="ignore_noninstrumented_modules=1" run "command, $n threads" \
-            command_tour build/tsan/bin "$n"
+        STOKER_TEST_THREADS=$n OMP_NUM_THREADS=$n ctest_in tsan -L unit -LE slow -R "$threaded_tests"
+        run "command, $n threads" command_tour build/tsan/bin "$n"
     done
+    unset OMP_TOOL_LIBRARIES TSAN_OPTIONS
 }
 # Tests in which threads of ours meet.
 threaded_tests='loader|pack|team|verify|dataset|schedule|slot|queue|progress|writer|cache|reader'
@@ -383,23 +384,29 @@ group_fuzz() {
 
 # --- all of it
 
-start=$SECONDS
-for group in "${groups[@]}"; do
-    echo "== $group"
-    group_start=$SECONDS
-    before=$(wc -l <"$results")
-    "group_$group"
-    [ "$(wc -l <"$results")" -gt "$before" ] || record failed "no test ran"
-    tail -n +$((before + 1)) "$results" | awk -F '\t' -v s=$((SECONDS - group_start)) \
-        '{n[$1]++} END {printf "   %d passed, %d failed, %d skipped (%d s)\n", n["passed"], n["failed"], n["skipped"], s}'
-done
-
 count() { grep -c "^$1	" "$results"; }
-failed=$(count failed)
-echo
-echo "took $((SECONDS - start)) s; logs are in $logs"
-if [ "$failed" -gt 0 ]; then
-    awk -F '\t' '$1 == "failed" {print "failed: " $2 ": " $3}' "$results"
-fi
-echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
-[ "$failed" -eq 0 ]
+
+# A function, so that the shell has read all of this file before it begins: it may be edited meanwhile.
+all() {
+    local start=$SECONDS group_start before failed
+    for group in "${groups[@]}"; do
+        echo "== $group"
+        group_start=$SECONDS
+        before=$(wc -l <"$results")
+        "group_$group"
+        [ "$(wc -l <"$results")" -gt "$before" ] || record failed "no test ran"
+        tail -n +$((before + 1)) "$results" | awk -F '\t' -v s=$((SECONDS - group_start)) '
+            {n[$1]++}
+            END {printf "   %d passed, %d failed, %d skipped (%d s)\n", n["passed"], n["failed"], n["skipped"], s}'
+    done
+    failed=$(count failed)
+    echo
+    echo "took $((SECONDS - start)) s; logs are in $logs"
+    if [ "$failed" -gt 0 ]; then
+        awk -F '\t' '$1 == "failed" {print "failed: " $2 ": " $3}' "$results"
+    fi
+    echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
+    [ "$failed" -eq 0 ]
+    exit
+}
+all
