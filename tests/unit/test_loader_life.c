@@ -14,6 +14,16 @@
 #include "support/loader_run.h"
 #include "support/temporary.h"
 
+/* ThreadSanitizer ends a program that starts threads in the child of a threaded process. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_AFTER_FORK_REFUSED 1
+#endif
+#endif
+#ifndef THREADS_AFTER_FORK_REFUSED
+#define THREADS_AFTER_FORK_REFUSED 0
+#endif
+
 enum { N = 500, SIDE = 16 };
 
 static stk_error error;
@@ -141,26 +151,38 @@ static void allocator(void)
     run_free(&log);
 }
 
-/* No memory: an error of that batch, not a hang; the loader goes on. */
+/* The next batch that is not an epoch's end. */
+static stk_status next_of_any_epoch(stk_loader *l, stk_batch **b)
+{
+    stk_status status = stk_loader_next(l, 60000, b, &error);
+    return status == STK_END ? stk_loader_next(l, 60000, b, &error) : status;
+}
+
+/* No memory: an error of that batch, not a hang; when batches come back, the loader goes on. */
 static void allocator_fails(void)
 {
     counting c = {.fail_from = 3};
     stk_loader_options o = options_for(50, 2);
     o.allocator = (stk_slot_allocator){&c, counting_acquire, counting_release};
     stk_loader *l = run_loader(dataset, &o);
-    int good = 0, bad = 0;
-    for (int k = 0; k < 40; k++) {
-        stk_batch *b = NULL;
-        stk_status status = stk_loader_next(l, 60000, &b, &error);
-        if (status == STK_OK) good++;
-        if (status == STK_ERR_MEMORY) {
-            bad++;
-            CHECK(strstr(error.text, "pinned") != NULL);
+    for (int round = 0; round < 5; round++) {
+        stk_batch *held[2], *b;
+        int n_held = 0;
+        stk_status status = STK_OK;
+        while (status == STK_OK) { /* two slots can be had; with both in our hands there is none */
+            status = next_of_any_epoch(l, &b);
+            CHECK(n_held < 2 || status != STK_OK);
+            if (status == STK_OK) held[n_held++] = b;
         }
-        CHECK(status == STK_OK || status == STK_ERR_MEMORY || status == STK_END);
+        CHECK_EQ(status, STK_ERR_MEMORY);
+        CHECK(strstr(error.text, "pinned") != NULL);
+        while (n_held > 0) stk_batch_release(held[--n_held]);
+        /* Batches whose memory failed before are still to be told; then good ones come again. */
+        do status = next_of_any_epoch(l, &b);
+        while (status == STK_ERR_MEMORY);
+        CHECK_EQ(status, STK_OK);
         stk_batch_release(b);
     }
-    CHECK(good > 0 && bad > 0);
     stk_loader_close(&l);
     CHECK_EQ(c.acquired, c.released);
 }
@@ -265,9 +287,11 @@ static void fork_guard(void)
         stk_buffer image = {0};
         uint32_t w, h, c;
         bad += stk_dataset_image(dataset, 5, NULL, &image, &w, &h, &c, &error) != STK_OK;
+#if !THREADS_AFTER_FORK_REFUSED
         stk_loader *own = NULL;
         bad += stk_loader_open(dataset, &o, &own, &error) != STK_OK;
         bad += own == NULL || stk_loader_next(own, 10000, &b, &error) != STK_OK;
+#endif
         _exit(bad);
     }
     int status = -1;
