@@ -154,30 +154,34 @@ INLINE void across_few(const stk_vector_axis *axis, uint32_t first, const int PA
 }
 
 /* 8 sums of one line with any number of taps, four at a time. */
-INLINE v256 sum_many(const stk_vector_axis *axis, size_t g, const uint8_t *a, const uint8_t *b)
+INLINE v256 sum_many(const int32_t *w, size_t pitch, uint32_t n_quads, v256 i0, v256 i1, const uint8_t *a,
+                     const uint8_t *b)
 {
-    const v256 i0 = load(axis->shuffles + 8 * g), i1 = load(axis->shuffles + 8 * g + 32);
-    const int32_t *w = axis->digits + g;
-    const size_t pitch = axis->pitch;
     v256 low = half(), high = _mm256_setzero_si256();
-    for (uint32_t t = 0; t < axis->n_rows; t += 4, a += 4, b += 4, w += 4 * pitch) {
-        v256 v = two_lanes(a, b), p = _mm256_shuffle_epi8(v, i0), q = _mm256_shuffle_epi8(v, i1);
-        low = _mm256_add_epi32(low, _mm256_add_epi32(_mm256_madd_epi16(p, load(w)),
-                                                     _mm256_madd_epi16(q, load(w + 2 * pitch))));
-        high = _mm256_add_epi32(high, _mm256_add_epi32(_mm256_madd_epi16(p, load(w + pitch)),
-                                                       _mm256_madd_epi16(q, load(w + 3 * pitch))));
+    for (uint32_t q = 0; q < n_quads; q++, a += 4, b += 4, w += 4 * pitch) {
+        v256 v = two_lanes(a, b), first = _mm256_shuffle_epi8(v, i0), second = _mm256_shuffle_epi8(v, i1);
+        low = _mm256_add_epi32(low, _mm256_add_epi32(_mm256_madd_epi16(first, load(w)),
+                                                     _mm256_madd_epi16(second, load(w + 2 * pitch))));
+        high = _mm256_add_epi32(high, _mm256_add_epi32(_mm256_madd_epi16(first, load(w + pitch)),
+                                                       _mm256_madd_epi16(second, load(w + 3 * pitch))));
     }
     return finish(low, high);
 }
 
-static void across_many(const stk_vector_axis *axis, uint32_t first, const uint8_t *in, size_t in_pitch,
-                        size_t n_lines, uint8_t *out, size_t out_pitch)
+/* 16 outputs for all lines; QUADS is a constant where this is inlined, or 0 for any number. */
+INLINE void across_many(const stk_vector_axis *axis, uint32_t first, const uint32_t QUADS, const uint8_t *in,
+                        size_t in_pitch, size_t n_lines, uint8_t *out, size_t out_pitch)
 {
-    const int32_t *start = axis->start + first;
+    const size_t pitch = axis->pitch;
+    const uint32_t n_quads = QUADS != 0 ? QUADS : axis->n_rows / 4;
+    const uint8_t *shuffles = axis->shuffles + 8 * (size_t)first, *base[4];
+    const v256 i0 = load(shuffles), i1 = load(shuffles + 32), i2 = load(shuffles + 64), i3 = load(shuffles + 96);
+    const int32_t *w = axis->digits + first;
+    for (uint32_t k = 0; k < 4; k++) base[k] = in + axis->start[first + 4 * k];
     for (size_t l = 0; l < n_lines; l++) {
-        const uint8_t *line = in + l * in_pitch;
-        v256 a = sum_many(axis, first, line + start[0], line + start[4]);
-        v256 b = sum_many(axis, first + 8, line + start[8], line + start[12]);
+        size_t at = l * in_pitch;
+        v256 a = sum_many(w, pitch, n_quads, i0, i1, base[0] + at, base[1] + at);
+        v256 b = sum_many(w + 8, pitch, n_quads, i2, i3, base[2] + at, base[3] + at);
         _mm_storeu_si128((__m128i *)(void *)(out + l * out_pitch + first), pack_16(a, b));
     }
 }
@@ -228,7 +232,8 @@ void stk_avx2_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_p
         if (axis->mode == STK_ACROSS_DOT) across_dots(axis, i, in, in_pitch, n_lines, out, out_pitch);
         else if (axis->n_taps <= 2) across_few(axis, i, 1, in, in_pitch, n_lines, out, out_pitch);
         else if (axis->n_taps <= 4) across_few(axis, i, 2, in, in_pitch, n_lines, out, out_pitch);
-        else across_many(axis, i, in, in_pitch, n_lines, out, out_pitch);
+        else if (axis->n_rows == 8) across_many(axis, i, 2, in, in_pitch, n_lines, out, out_pitch);
+        else across_many(axis, i, 0, in, in_pitch, n_lines, out, out_pitch);
     }
 }
 

@@ -97,6 +97,8 @@ void stk_avx512_join_row(stk_pixel_format format, const uint8_t *lines, size_t l
     else join_rgb(first, lines + pitch, last, n, format.mirror, out);
 }
 
+/* Ordinary stores: non-temporal ones took 7.4-8.0 us for a 224 x 224 crop out of memory where these take 7.2 (Zen 5),
+ * and what reads the batch next would have to fetch it again. */
 static void copy_bytes(const uint8_t *in, ptrdiff_t in_stride, size_t n_bytes, size_t n_rows, uint8_t *out,
                        size_t out_stride)
 {

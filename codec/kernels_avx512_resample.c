@@ -35,10 +35,11 @@ INLINE void store(void *p, v512 v)
 /* Digits: by_pairs, rows {low 15 bits, rest} of 16-bit pairs (axis->digits[e][pitch]). Otherwise three rows of four
  * bytes for each four taps: axis->digits[3 * quad + e][pitch]. One dword serves both passes: across loads 16 outputs'
  * dwords, down broadcasts one output's. */
-INLINE uint32_t byte_digit(int32_t weight, int e)
+/* The signed 8-bit digits of a weight: digit e of weight is the low byte of digit_word(weight, e). */
+INLINE int32_t digit_word(int32_t weight, int e)
 {
     int32_t middle = (weight + 128) >> 8;
-    return (uint32_t)(e == 0 ? weight : e == 1 ? middle : (middle + 128) >> 8) & 255;
+    return e == 0 ? weight : e == 1 ? middle : (middle + 128) >> 8;
 }
 
 static void digits_by_pairs(stk_vector_axis *axis)
@@ -52,17 +53,33 @@ static void digits_by_pairs(stk_vector_axis *axis)
     }
 }
 
+/* The low bytes of four registers' dwords, as one dword. */
+INLINE v512 four_bytes(v512 a, v512 b, v512 c, v512 d)
+{
+    const v512 byte = _mm512_set1_epi32(255);
+    v512 low = _mm512_or_si512(_mm512_and_si512(a, byte), _mm512_slli_epi32(_mm512_and_si512(b, byte), 8));
+    v512 high = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(c, byte), 16), _mm512_slli_epi32(d, 24));
+    return _mm512_or_si512(low, high);
+}
+
+/* digit_word's step from one digit to the next. */
+INLINE v512 next_digit(v512 w)
+{
+    return _mm512_srai_epi32(_mm512_add_epi32(w, _mm512_set1_epi32(128)), 8);
+}
+
 static void digits_by_quads(stk_vector_axis *axis)
 {
-    const int32_t pitch = (int32_t)axis->pitch;
-    for (uint32_t q = 0; q < axis->n_rows / 4; q++) {
-        const int32_t *w0 = axis->weights + (size_t)(4 * q) * axis->pitch, *w1 = w0 + pitch, *w2 = w1 + pitch,
-                      *w3 = w2 + pitch;
-        for (int e = 0; e < 3; e++) {
-            int32_t *out = axis->digits + (size_t)(3 * q + (uint32_t)e) * axis->pitch;
-            for (int32_t i = 0; i < pitch; i++)
-                out[i] = (int32_t)(byte_digit(w0[i], e) | byte_digit(w1[i], e) << 8 | byte_digit(w2[i], e) << 16 |
-                                   byte_digit(w3[i], e) << 24);
+    const size_t pitch = axis->pitch;
+    for (size_t q = 0; q < axis->n_rows / 4; q++) {
+        const int32_t *in = axis->weights + 4 * q * pitch;
+        int32_t *out = axis->digits + 3 * q * pitch;
+        for (size_t i = 0; i < pitch; i += 16) {
+            v512 a = load(in + i), b = load(in + pitch + i), c = load(in + 2 * pitch + i), d = load(in + 3 * pitch + i);
+            for (size_t e = 0; e < 3; e++) {
+                store(out + e * pitch + i, four_bytes(a, b, c, d));
+                a = next_digit(a), b = next_digit(b), c = next_digit(c), d = next_digit(d);
+            }
         }
     }
 }
@@ -76,7 +93,7 @@ static void digits_by_rows(stk_vector_axis *axis)
         memset(row, 0, 3 * (size_t)axis->dot_pitch);
         for (uint32_t k = 0; k < (uint32_t)axis->count[i]; k++) {
             int32_t w = axis->weights[(size_t)k * axis->pitch + i];
-            for (uint32_t e = 0; e < 3; e++) row[e * axis->dot_pitch + k] = (int8_t)byte_digit(w, (int)e);
+            for (uint32_t e = 0; e < 3; e++) row[e * axis->dot_pitch + k] = (int8_t)digit_word(w, (int)e);
         }
     }
 }

@@ -59,8 +59,11 @@ static void repeat_edges(const stk_planes *planes, stk_box part)
 {
     for (unsigned c = 1; c < planes->n_components; c++) {
         uint32_t left, right, top, bottom, width = stk_component_width(planes, c);
+        stk_upsampling method = stk_upsampling_of(planes, c);
+        if (method != STK_UPSAMPLE_H2V1 && method != STK_UPSAMPLE_H2V2) continue;
         stk_upsample_columns(planes, c, (uint32_t)part.x, (uint32_t)part.width, &left, &right);
         stk_upsample_rows(planes, c, (uint32_t)part.y, (uint32_t)part.height, &top, &bottom);
+        if (left != 0 && right != width) continue;
         uint8_t *row = planes->data[c] + (size_t)(top - planes->y0[c]) * planes->stride[c];
         for (uint32_t y = top; y < bottom; y++, row += planes->stride[c]) {
             if (left == 0) row[-1] = row[0];

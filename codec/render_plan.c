@@ -59,10 +59,16 @@ void stk_render_plan_make(const stk_render_job *job, stk_render_plan *plan)
     plan->part = stk_turn_box(plan->turn, job->width, job->height, need);
 }
 
+/* All bytes of the fill colour are the same, as for black and for grey. */
+static bool plain_fill(const stk_render_job *job)
+{
+    return job->out_channels == 1 || (job->fill[0] == job->fill[1] && job->fill[1] == job->fill[2]);
+}
+
 static void fill_pixels(const stk_render_job *job, uint8_t *out, uint32_t n)
 {
-    if (job->out_channels == 1) {
-        memset(out, job->fill[0], n);
+    if (plain_fill(job)) {
+        memset(out, job->fill[0], (size_t)n * job->out_channels);
         return;
     }
     bool swap = job->color == STK_COLOR_BGR;
@@ -73,6 +79,9 @@ static void fill_pixels(const stk_render_job *job, uint8_t *out, uint32_t n)
     }
 }
 
+/* Up to this size the whole output is set, which is quicker than finding its borders row by row. */
+enum { SMALL_OUTPUT = 16384 };
+
 void stk_render_fill(const stk_render_job *job, const stk_render_plan *plan)
 {
     const stk_resampling *r = &plan->resample;
@@ -80,6 +89,11 @@ void stk_render_fill(const stk_render_job *job, const stk_render_plan *plan)
     uint32_t bottom = plan->visible ? plan->out_y + r->height : job->out_height;
     uint32_t right = plan->visible ? plan->out_x + r->width : job->out_width;
     if (plan->visible && r->width == job->out_width && r->height == job->out_height) return;
+    size_t row_bytes = (size_t)job->out_width * job->out_channels;
+    if (plain_fill(job) && job->out_stride == row_bytes && row_bytes * job->out_height <= SMALL_OUTPUT) {
+        memset(job->out, job->fill[0], row_bytes * job->out_height);
+        return;
+    }
     for (uint32_t y = 0; y < job->out_height; y++) {
         uint8_t *row = job->out + y * job->out_stride;
         if (y < top || y >= bottom) {

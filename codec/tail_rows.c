@@ -25,6 +25,7 @@ void stk_row_feed_open(stk_row_feed *feed, const stk_tail_ops *ops, const stk_ta
     feed->chroma = STK_UPSAMPLE_NONE;
     if (source->planes == NULL || channels == 1) return;
     feed->chroma = common_chroma(source->planes);
+    for (unsigned c = 0; c < 3; c++) feed->last_row[c] = stk_component_height(source->planes, c) - 1;
     if (feed->chroma == STK_UPSAMPLE_H2V1 || feed->chroma == STK_UPSAMPLE_H2V2)
         feed->offset = (uint32_t)source->part.x & 1;
 }
@@ -36,9 +37,9 @@ static const uint8_t *plane_line(const stk_planes *p, unsigned c, uint32_t x, ui
 }
 
 /* The row beside `near` that the image row y leans towards, within the image. */
-static uint32_t far_row(const stk_planes *p, unsigned c, uint32_t y)
+static uint32_t far_row(uint32_t y, uint32_t last)
 {
-    uint32_t near = y >> 1, last = stk_component_height(p, c) - 1;
+    uint32_t near = y >> 1;
     if (y & 1) return near < last ? near + 1 : near;
     return near > 0 ? near - 1 : near;
 }
@@ -57,8 +58,8 @@ static void color_row(const stk_row_feed *feed, uint32_t y, uint8_t *lines)
     }
     bool wide = feed->chroma == STK_UPSAMPLE_H2V1 || feed->chroma == STK_UPSAMPLE_H2V2;
     bool tall = feed->chroma == STK_UPSAMPLE_H2V2 || feed->chroma == STK_UPSAMPLE_H1V2;
-    uint32_t cx = wide ? x >> 1 : x, near = tall ? y >> 1 : y, far_b = tall ? far_row(p, 1, y) : y,
-             far_r = tall ? far_row(p, 2, y) : y;
+    uint32_t cx = wide ? x >> 1 : x, near = tall ? y >> 1 : y, far_b = tall ? far_row(y, feed->last_row[1]) : y,
+             far_r = tall ? far_row(y, feed->last_row[2]) : y;
     stk_ycc_row row = {.y = plane_line(p, 0, x, y), .cb_near = plane_line(p, 1, cx, near),
                        .cb_far = plane_line(p, 1, cx, far_b), .cr_near = plane_line(p, 2, cx, near),
                        .cr_far = plane_line(p, 2, cx, far_r), .lower = y & 1};

@@ -14,6 +14,7 @@ typedef struct stk_row_feed {
     uint32_t offset;   /* the part's first column within a line: 1 where upsampling starts at an even column before it */
     bool to_grey;
     stk_upsampling chroma; /* both components' method, or REPEAT for the general way */
+    uint32_t last_row[3];  /* of each component, in the image */
     size_t line_pitch;     /* set by the owner, and so is */
     uint8_t *spare;        /* six lines */
 } stk_row_feed;

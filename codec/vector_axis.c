@@ -11,14 +11,14 @@ static size_t rounded(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Sizes in elements. Everything is a multiple of 64 bytes, for pitch is a multiple of 64. */
+/* Sizes in elements. Everything is a multiple of 64 bytes, for pitch is a multiple of 32. */
 typedef struct sizes {
     size_t pitch, rows, dot_pitch;
 } sizes;
 
 static sizes sizes_of(const stk_axis_request *request)
 {
-    sizes s = {.pitch = rounded(request->n_out, 64)};
+    sizes s = {.pitch = rounded(request->n_out, 32)};
     s.rows = rounded(stk_axis_max_taps(request->in_size, request->out_size, request->filter), 4);
     s.dot_pitch = rounded(s.rows, 64);
     return s;

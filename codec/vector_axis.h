@@ -30,7 +30,7 @@ typedef enum stk_across_mode {
 
 typedef struct stk_vector_axis {
     uint32_t n_out;  /* outputs asked for */
-    uint32_t pitch;  /* n_out rounded up to 64: row length of the arrays below. Padding outputs have weight 0 */
+    uint32_t pitch;  /* n_out rounded up to 32: row length of the arrays below. Padding outputs have weight 0 */
     uint32_t n_taps; /* the largest count */
     uint32_t n_rows; /* n_taps rounded up to 4: rows of weights; those beyond n_taps are 0 */
     int32_t *start;  /* first input, relative to the inputs at hand; never decreases */
