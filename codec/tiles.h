@@ -13,6 +13,7 @@
 #include <stoker/status.h>
 
 #include "codec/codec.h"
+#include "codec/tile_layout.h"
 
 struct stk_planes; /* codec/planes.h */
 
@@ -65,5 +66,26 @@ stk_status stk_tiles_probe(const uint8_t *tiles, size_t n_bytes, stk_tile_info *
 stk_status stk_tiles_decode_box(stk_codec_ctx *ctx, const uint8_t *tiles, size_t n_bytes,
                                 const stk_tile_tables *tables, stk_box box, struct stk_planes *out,
                                 stk_error *error);
+
+/* For a GPU: the segments under a box as they lie in the record, nothing decoded. */
+typedef struct stk_tile_cut {
+    stk_tile_geometry geometry;
+    stk_tile_window window;
+    uint32_t n_segments;    /* under the window */
+    size_t segment_bytes;   /* of them */
+    /* Used by stk_tile_cut_copy. */
+    const uint8_t *lengths; /* u16 of all segments, in the record */
+    const uint8_t *first;   /* the record's first segment */
+    uint16_t quant[3][64];  /* zigzag order, a component each */
+    stk_tile_huffman huffman;
+} stk_tile_cut;
+
+/* Validates the record's head and finds what a decoder of `box` (stored coordinates) needs. The result points into
+ * the record. Errors as stk_tiles_decode_box. */
+stk_status stk_tiles_cut(const uint8_t *tiles, size_t n_bytes, const stk_tile_tables *tables, stk_box box,
+                         stk_tile_cut *out, stk_error *error);
+/* Copies the segments one after the other to `segments` (segment_bytes); offsets and lengths get n_segments elements,
+ * offsets counting from there. segments NULL: nothing is copied, and offsets count from the record's first segment. */
+void stk_tile_cut_copy(const stk_tile_cut *cut, uint32_t *offsets, uint16_t *lengths, uint8_t *segments);
 
 #endif

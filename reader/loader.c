@@ -72,6 +72,7 @@ static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const 
     env->dataset = dataset;
     env->dtype = o->dtype;
     env->layout = o->layout;
+    env->resident = o->gather_resident;
     env->channels = o->transform.mode == STK_MODE_L ? 1 : 3;
     STK_TRY(stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error));
     STK_TRY(stk_family_choose(&env->family, error));
@@ -194,7 +195,8 @@ stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_opt
 stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_options *options, stk_loader **out,
                            stk_error *error)
 {
-    return stk_loader_open_work(dataset, options, &stk_work_pixels, out, error);
+    bool gather = options != NULL && options->struct_size == sizeof *options && options->gather;
+    return stk_loader_open_work(dataset, options, gather ? &stk_work_gather : &stk_work_pixels, out, error);
 }
 
 void stk_loader_close(stk_loader **loader)

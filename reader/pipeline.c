@@ -61,12 +61,18 @@ static void first_size(const stk_pipeline *p, stk_sampler_view *view, const stk_
     *width = *height = 1;
 }
 
+/* Packed work: the table of entries at the slot's start. */
+static uint64_t table_bytes(const stk_pipeline *p, const stk_share *share)
+{
+    return ((uint64_t)share->n * p->n_views * p->work->entry_bytes + 63) & ~(uint64_t)63;
+}
+
 /* Where each entry starts when entries differ in size. A sample whose size cannot be told gets none; running it will
  * report why. */
 static size_t lay_out_entries(const stk_pipeline *p, stk_sampler_view *view, const stk_share *share, uint64_t epoch,
                               uint32_t width, uint32_t height, uint64_t *offsets)
 {
-    uint64_t at = 0;
+    uint64_t at = p->work->packed ? table_bytes(p, share) : 0;
     for (uint32_t j = 0; j < share->n; j++) {
         stk_row row;
         stk_pick pick = stk_sampler_at(p->sampler, view, (share->first + j) % p->schedule.length);
@@ -101,6 +107,11 @@ static void fill_batch(const stk_pipeline *p, stk_slot *slot, const stk_ticket *
     b->offsets = slot->offsets;
     slot->share = *share;
     slot->bad_sample = UINT32_MAX;
+    b->data_bytes = sample_bytes * b->n;
+    if (p->work->packed) {
+        b->offsets = NULL;
+        atomic_store_explicit(&slot->cursor, table_bytes(p, share), memory_order_relaxed);
+    }
     atomic_store_explicit(&slot->pending, share->n, memory_order_relaxed);
 }
 
@@ -233,6 +244,8 @@ void stk_pipeline_finish(stk_pipeline *p, const stk_chunk *chunk)
 {
     stk_slot *slot = chunk->slot;
     if (!count_down(slot, chunk->n)) return;
+    if (p->work->packed) slot->batch.data_bytes = (size_t)atomic_load_explicit(&slot->cursor, memory_order_relaxed);
+    else if (!p->work->fixed) slot->batch.data_bytes = (size_t)slot->offsets[slot->batch.n];
     pthread_mutex_lock(&p->lock);
     bool dropped = slot->generation != p->generation;
     if (!dropped) {

@@ -50,8 +50,9 @@ typedef struct stk_slot {
     /* Under the pipeline's lock: */
     uint32_t bad_sample; /* lowest number of a sample that failed; UINT32_MAX = none */
     stk_error error;     /* of that one */
-    /* Atomic: samples not finished yet. */
+    /* Atomic: samples not finished yet; packed work: bytes taken so far. */
     _Atomic uint32_t pending;
+    _Atomic uint64_t cursor;
 } stk_slot;
 
 /* allocator.acquire NULL: aligned host memory. */

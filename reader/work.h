@@ -6,6 +6,7 @@
 #ifndef STK_READER_WORK_H
 #define STK_READER_WORK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ typedef struct stk_work_env {
     stk_layout layout;
     uint32_t channels;          /* delivered */
     stk_norm_table norm;        /* float dtypes, and de-interleaving of uint8 */
+    const uint64_t *resident;   /* gather: where the consumer has records already, or NULL */
     uint32_t width, height;     /* of an entry; 0 under STK_TRANSFORM_NONE, where a batch's first record decides */
 } stk_work_env;
 
@@ -38,12 +40,20 @@ typedef struct stk_work_item {
     const stk_row *row;
     const uint8_t *data;          /* the payload; NULL in `size` */
     uint32_t width, height;       /* that the batch's entries must have */
+    uint32_t entry;               /* number of the view in the batch */
+    _Atomic uint64_t *cursor;     /* packed work: next free byte of the slot */
 } stk_work_item;
 
 typedef struct stk_work {
     const char *name;
     /* True: every entry of a batch takes stk_work_fixed_bytes, and size is not called. */
     bool fixed;
+    /* True: entries reserve what they need of the slot as they come (item->cursor; `size` is an upper bound), behind a
+     * table of entry_bytes an entry at the slot's start; region is then the whole slot. */
+    bool packed;
+    size_t entry_bytes;
+    /* Packed work: marks an entry of a sample that is left out. */
+    void (*blank)(uint8_t *region, uint32_t entry, stk_status status);
     /* Bytes of the entry, from row and geometry alone: no payload is read. */
     stk_status (*size)(const stk_work_env *env, const stk_work_item *item, size_t *n_bytes, stk_error *error);
     /* Fills region with n_bytes bytes. Runs on the team's threads, several at once, each with its own bench. */
@@ -53,6 +63,8 @@ typedef struct stk_work {
 
 /* Pixels: height x width x channels elements of the dtype. */
 extern const stk_work stk_work_pixels;
+/* What a GPU decodes (include/stoker/gather.h). */
+extern const stk_work stk_work_gather;
 
 /* Bytes of a decoded entry; false when that overflows. */
 bool stk_work_fixed_bytes(const stk_work_env *env, uint32_t width, uint32_t height, size_t *n_bytes);

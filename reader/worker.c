@@ -61,6 +61,10 @@ static stk_status write_columns(const stk_pipeline *p, stk_slot *slot, const sam
 static uint8_t *region_of(const stk_pipeline *p, const stk_slot *slot, uint32_t entry, size_t *n_bytes)
 {
     uint8_t *data = slot->batch.data;
+    if (p->work->packed) {
+        *n_bytes = slot->capacity;
+        return data;
+    }
     if (p->work->fixed) {
         *n_bytes = slot->batch.sample_bytes;
         return data + (size_t)entry * *n_bytes;
@@ -81,10 +85,12 @@ static stk_status run_views(stk_pipeline *p, stk_worker *w, stk_slot *slot, cons
         .data = data,
         .width = slot->batch.width,
         .height = slot->batch.height,
+        .cursor = &slot->cursor,
     };
     for (; item.view < p->n_views; item.view++) {
         size_t n_bytes;
-        uint8_t *region = region_of(p, slot, s->number * p->n_views + item.view, &n_bytes);
+        item.entry = s->number * p->n_views + item.view;
+        uint8_t *region = region_of(p, slot, item.entry, &n_bytes);
         STK_TRY(p->work->run(&p->env, w->bench, &item, region, n_bytes, error));
     }
     return STK_OK;
@@ -128,12 +134,14 @@ static void write_entries(const stk_pipeline *p, stk_slot *slot, const sample *s
 
 /* ---- Bad samples. */
 
-static void zero_sample(const stk_pipeline *p, stk_slot *slot, uint32_t number)
+static void zero_sample(const stk_pipeline *p, stk_slot *slot, uint32_t number, stk_status status)
 {
     for (uint32_t v = 0; v < p->n_views; v++) {
         size_t n_bytes;
-        uint8_t *region = region_of(p, slot, number * p->n_views + v, &n_bytes);
-        memset(region, 0, n_bytes);
+        uint32_t entry = number * p->n_views + v;
+        uint8_t *region = region_of(p, slot, entry, &n_bytes);
+        if (p->work->packed) p->work->blank(region, entry, status);
+        else memset(region, 0, n_bytes);
     }
     for (uint32_t c = 0; c < p->n_columns; c++) {
         size_t n_bytes = p->columns[c].n_bytes * p->n_views;
@@ -169,7 +177,7 @@ static void handle_bad(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s
     switch (p->on_bad) {
     case STK_ON_BAD_ERROR: stk_pipeline_fail(p, slot, s->number, error); return;
     case STK_ON_BAD_SKIP:
-        zero_sample(p, slot, s->number);
+        zero_sample(p, slot, s->number, status);
         stk_pipeline_log(p, "%s; left out of epoch %llu", error->text, (unsigned long long)slot->batch.epoch);
         return;
     case STK_ON_BAD_SUBSTITUTE: break;

@@ -77,6 +77,11 @@ typedef struct stk_loader_options {
     const uint32_t *columns;        /* numeric columns delivered with each batch, copied */
     uint32_t n_columns;
     stk_slot_allocator allocator; /* all NULL = aligned host memory */
+    bool gather; /* false; true: batches hold what a GPU decodes (gather.h), not pixels; width, height, channels,
+                    dtype and layout of a batch then say what is to be made of it */
+    const uint64_t *gather_resident; /* NULL; [records] with gather: where the consumer keeps the record's payload itself
+                                        (UINT64_MAX: it does not): its bytes are then not gathered. Kept by the caller
+                                        until stk_loader_close. */
     stk_log_fn log;               /* NULL = silent; called from any thread, one at a time */
     void *log_user;
 } stk_loader_options;
@@ -95,6 +100,7 @@ typedef struct stk_batch {
     stk_dtype dtype;
     stk_layout layout;
     void *data; /* n * sample_bytes */
+    size_t data_bytes;           /* used bytes of data */
     size_t sample_bytes;         /* of one entry, when all have the same */
     const uint64_t *offsets;     /* NULL: entry i starts at i * sample_bytes; else [n + 1] starts in data */
     const uint64_t *ids;         /* [n] sample ids: positions in the data set */

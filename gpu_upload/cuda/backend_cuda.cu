@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CUDA back end: a shared object of its own with a static runtime, so that stoker itself needs no CUDA. Exports
+ * one function, stk_gpu_cuda_table. Every call sets its device and puts the caller's back; the runtime's sticky
+ * errors are cleared where they are reported. */
+#include <cstdlib>
+#include <cstring>
+
+#include <cuda_runtime.h>
+
+#include "gpu_upload/backend.h"
+#include "gpu_upload/cuda/decode_plain.cuh"
+#include "gpu_upload/cuda/decode_fast.cuh"
+#include "gpu_upload/cuda/stages.cuh"
+extern "C" {
+#include "common/fail.h"
+}
+#if STK_CUDA_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
+
+struct stk_gpu_device {
+    int number;
+    bool fast;
+    size_t finish_shared; /* largest dynamic shared memory of a block */
+};
+
+namespace {
+
+/* Sets the device for a scope; the caller's comes back at the end. */
+struct On {
+    int before;
+    explicit On(const stk_gpu_device *d) : before(-1)
+    {
+        if (cudaGetDevice(&before) != cudaSuccess) before = -1;
+        if (before != d->number) cudaSetDevice(d->number);
+    }
+    ~On()
+    {
+        if (before >= 0) cudaSetDevice(before);
+    }
+};
+
+stk_status failed(cudaError_t e, const char *what, stk_error *error)
+{
+    (void)cudaGetLastError(); /* a sticky error must not be met again by somebody else's call */
+    stk_status status = e == cudaErrorMemoryAllocation ? STK_ERR_MEMORY : STK_ERR_DEVICE;
+    return stk_fail(error, status, "%s: %s (%s)", what, cudaGetErrorString(e), cudaGetErrorName(e));
+}
+
+#define CU_TRY(call)                                            \
+    do {                                                        \
+        cudaError_t cu_try_ = (call);                           \
+        if (cu_try_ != cudaSuccess) return failed(cu_try_, #call, error); \
+    } while (0)
+
+template <typename Kernel> stk_status allow_shared(Kernel kernel, size_t n_bytes, stk_error *error)
+{
+    CU_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)n_bytes));
+    return STK_OK;
+}
+
+/* The plain kernel can be forced where the fast one would run, so that it can be tested there. */
+bool plain_forced()
+{
+    const char *v = std::getenv("STOKER_CUDA_KERNEL");
+    return v != nullptr && std::strcmp(v, "plain") == 0;
+}
+
+stk_status prepare_kernels(stk_gpu_device *d, stk_error *error)
+{
+    int shared = 0;
+    CU_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
+    d->finish_shared = (size_t)shared;
+    if (d->fast) STK_TRY(allow_shared(stk::decode_fast, stk::FAST_SHARED, error));
+    STK_TRY(allow_shared(stk::finish<uint8_t, true>, d->finish_shared, error));
+    STK_TRY(allow_shared(stk::finish<uint16_t, false>, d->finish_shared, error));
+    return allow_shared(stk::finish<uint32_t, false>, d->finish_shared, error);
+}
+
+stk_status cuda_open(int device, stk_gpu_device **out, stk_gpu_device_info *info, stk_error *error)
+{
+    *out = nullptr;
+    int count = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+        return stk_fail(error, STK_ERR_DEVICE, "no CUDA device: %s; batches are decoded on the CPU", cudaGetErrorString(e));
+    }
+    if (device < 0 || device >= count)
+        return stk_fail(error, STK_ERR_ARGUMENT, "CUDA device %d: there are %d", device, count);
+    stk_gpu_device *d = (stk_gpu_device *)std::calloc(1, sizeof *d);
+    if (d == nullptr) return stk_fail_memory(error, "a CUDA device");
+    d->number = device;
+    cudaDeviceProp p;
+    stk_status status = STK_OK;
+    On on(d);
+    e = cudaGetDeviceProperties(&p, device);
+    if (e != cudaSuccess) status = failed(e, "cudaGetDeviceProperties", error);
+    size_t free_bytes = 0, total = 0;
+    if (status == STK_OK && (e = cudaMemGetInfo(&free_bytes, &total)) != cudaSuccess)
+        status = failed(e, "cudaMemGetInfo", error);
+    if (status == STK_OK) {
+        d->fast = p.major >= 8 && !plain_forced();
+        status = prepare_kernels(d, error);
+    }
+    if (status != STK_OK) {
+        std::free(d);
+        return status;
+    }
+    std::memset(info, 0, sizeof *info);
+    std::strncpy(info->name, p.name, sizeof info->name - 1);
+    info->number = device;
+    info->memory_bytes = total;
+    info->free_bytes = free_bytes;
+    info->compute_major = p.major;
+    info->compute_minor = p.minor;
+    info->fast_kernel = d->fast;
+    *out = d;
+    return STK_OK;
+}
+
+void cuda_close(stk_gpu_device *device)
+{
+    if (device == nullptr) return;
+    std::free(device);
+}
+
+stk_status cuda_pinned_alloc(stk_gpu_device *device, size_t n_bytes, void **out, stk_error *error)
+{
+    On on(device);
+    *out = nullptr;
+    CU_TRY(cudaHostAlloc(out, n_bytes, cudaHostAllocPortable));
+    return STK_OK;
+}
+
+void cuda_pinned_free(stk_gpu_device *device, void *memory)
+{
+    On on(device);
+    /* At interpreter exit the driver may be gone already (cudaErrorCudartUnloading): nothing to free then. */
+    if (memory != nullptr && cudaFreeHost(memory) != cudaSuccess) (void)cudaGetLastError();
+}
+
+stk_status cuda_device_alloc(stk_gpu_device *device, size_t n_bytes, void **out, stk_error *error)
+{
+    On on(device);
+    *out = nullptr;
+    cudaError_t e = cudaMalloc(out, n_bytes);
+    if (e == cudaSuccess) return STK_OK;
+    (void)cudaGetLastError();
+    return stk_fail(error, e == cudaErrorMemoryAllocation ? STK_ERR_MEMORY : STK_ERR_DEVICE,
+                    "%zu MB of GPU memory could not be had: %s; use a smaller batch, or resident=off", n_bytes >> 20,
+                    cudaGetErrorString(e));
+}
+
+void cuda_device_free(stk_gpu_device *device, void *memory)
+{
+    On on(device);
+    if (memory != nullptr && cudaFree(memory) != cudaSuccess) (void)cudaGetLastError();
+}
+
+stk_status cuda_stream_open(stk_gpu_device *device, void **out, stk_error *error)
+{
+    On on(device);
+    cudaStream_t s = nullptr;
+    *out = nullptr;
+    int least = 0, greatest = 0;
+    CU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CU_TRY(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, greatest));
+    *out = s;
+    return STK_OK;
+}
+
+void cuda_stream_close(stk_gpu_device *device, void *stream)
+{
+    On on(device);
+    if (stream == nullptr) return;
+    if (cudaStreamSynchronize((cudaStream_t)stream) != cudaSuccess) (void)cudaGetLastError();
+    if (cudaStreamDestroy((cudaStream_t)stream) != cudaSuccess) (void)cudaGetLastError();
+}
+
+stk_status cuda_event_open(stk_gpu_device *device, void **out, stk_error *error)
+{
+    On on(device);
+    cudaEvent_t e = nullptr;
+    *out = nullptr;
+    CU_TRY(cudaEventCreate(&e));
+    *out = e;
+    return STK_OK;
+}
+
+void cuda_event_close(stk_gpu_device *device, void *event)
+{
+    On on(device);
+    if (event != nullptr && cudaEventDestroy((cudaEvent_t)event) != cudaSuccess) (void)cudaGetLastError();
+}
+
+stk_status cuda_event_record(stk_gpu_device *device, void *event, void *stream, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
+    return STK_OK;
+}
+
+stk_status cuda_event_wait(stk_gpu_device *device, void *event, void *stream, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+    return STK_OK;
+}
+
+stk_status cuda_event_done(stk_gpu_device *device, void *event, bool *done, stk_error *error)
+{
+    On on(device);
+    cudaError_t e = cudaEventQuery((cudaEvent_t)event);
+    *done = e == cudaSuccess;
+    if (e == cudaSuccess) return STK_OK;
+    if (e == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return STK_OK;
+    }
+    return failed(e, "cudaEventQuery", error);
+}
+
+stk_status cuda_event_sync(stk_gpu_device *device, void *event, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaEventSynchronize((cudaEvent_t)event));
+    return STK_OK;
+}
+
+stk_status cuda_event_ms(stk_gpu_device *device, void *from, void *to, float *ms, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));
+    return STK_OK;
+}
+
+stk_status cuda_copy_in(stk_gpu_device *device, void *to, const void *from, size_t n_bytes, void *stream, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
+    return STK_OK;
+}
+
+stk_status cuda_copy_out(stk_gpu_device *device, void *to, const void *from, size_t n_bytes, void *stream, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream));
+    return STK_OK;
+}
+
+stk_status cuda_clear(stk_gpu_device *device, void *memory, size_t n_bytes, void *stream, stk_error *error)
+{
+    On on(device);
+    CU_TRY(cudaMemsetAsync(memory, 0, n_bytes, (cudaStream_t)stream));
+    return STK_OK;
+}
+
+template <typename T, bool U8> stk_status run_finish(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
+{
+    size_t shared = (3 * 256 + (size_t)g->output.width * g->output.channels) * sizeof(T);
+    if (shared > d->finish_shared)
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "outputs of %u pixels a row are too wide for this GPU", g->output.width);
+    stk::finish<T, U8><<<g->n_items[STK_GPU_FINISH], stk::THREADS, shared, s>>>(*g);
+    return STK_OK;
+}
+
+stk_status launch(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
+{
+    const uint32_t *n = g->n_items;
+    stk::axes<<<dim3(g->n_images, 2), 128, 0, s>>>(*g);
+    if (n[STK_GPU_DECODE] > 0) {
+        if (d->fast)
+            stk::decode_fast<<<n[STK_GPU_DECODE], STK_GPU_SEGMENTS_PER_ITEM, stk::FAST_SHARED, s>>>(*g);
+        else
+            stk::decode_plain<<<n[STK_GPU_DECODE], STK_GPU_SEGMENTS_PER_ITEM, 0, s>>>(*g);
+    }
+    if (n[STK_GPU_COLOR] > 0) stk::color<<<n[STK_GPU_COLOR], stk::THREADS, 0, s>>>(*g);
+    if (n[STK_GPU_FIRST] > 0) stk::pass<STK_GPU_FIRST><<<dim3(n[STK_GPU_FIRST], 3), stk::THREADS, 0, s>>>(*g);
+    if (n[STK_GPU_SECOND] > 0) stk::pass<STK_GPU_SECOND><<<dim3(n[STK_GPU_SECOND], 3), stk::THREADS, 0, s>>>(*g);
+    switch (g->output.dtype) {
+    case STK_DTYPE_U8: STK_TRY((run_finish<uint8_t, true>(d, g, s, error))); break;
+    case STK_DTYPE_F32: STK_TRY((run_finish<uint32_t, false>(d, g, s, error))); break;
+    default: STK_TRY((run_finish<uint16_t, false>(d, g, s, error))); break;
+    }
+    CU_TRY(cudaGetLastError());
+    return STK_OK;
+}
+
+stk_status cuda_run(stk_gpu_device *device, const stk_gpu_group *group, void *stream, stk_error *error)
+{
+    On on(device);
+    return launch(device, group, (cudaStream_t)stream, error);
+}
+
+#if STK_CUDA_NVTX
+void range_push(const char *name) { nvtxRangePushA(name); }
+void range_pop(void) { nvtxRangePop(); }
+#else
+void range_push(const char *name) { (void)name; }
+void range_pop(void) {}
+#endif
+
+const stk_gpu_backend table = {
+    STK_GPU_BACKEND_VERSION, sizeof(stk_gpu_backend), "cuda",
+    cuda_open, cuda_close,
+    cuda_pinned_alloc, cuda_pinned_free, cuda_device_alloc, cuda_device_free,
+    cuda_stream_open, cuda_stream_close,
+    cuda_event_open, cuda_event_close, cuda_event_record, cuda_event_wait, cuda_event_done, cuda_event_sync, cuda_event_ms,
+    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, range_push, range_pop,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const stk_gpu_backend *stk_gpu_cuda_table(void)
+{
+    return &table;
+}

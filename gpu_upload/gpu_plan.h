@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a gathered batch to groups of device work. Runs on the host, touches descriptors and tables only (and the
+ * segment offsets, which it checks), never the entropy-coded bits. */
+#ifndef STK_GPU_PLAN_H
+#define STK_GPU_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stoker/gather.h>
+#include <stoker/status.h>
+
+#include "gpu_upload/gpu_batch.h"
+
+typedef struct stk_gpu_plan stk_gpu_plan;
+
+typedef struct stk_gpu_plan_group {
+    uint32_t first_image, n_images;
+    uint32_t first_item[STK_GPU_STAGES], n_items[STK_GPU_STAGES];
+    uint64_t scratch_bytes;
+} stk_gpu_plan_group;
+
+/* One plan is reused for all batches of an uploader; its memory grows and stays. */
+stk_status stk_gpu_plan_open(uint64_t scratch_cap, stk_gpu_plan **out, stk_error *error);
+void stk_gpu_plan_close(stk_gpu_plan **plan);
+
+/* Plans n entries at the start of batch (n_bytes in all). resident_bytes: size of the resident memory (0 = none).
+ * Entries that do not validate become STK_GATHER_EMPTY with STK_ERR_INTERNAL in statuses[i]. */
+stk_status stk_gpu_plan_make(stk_gpu_plan *plan, const uint8_t *batch, uint64_t n_bytes, uint64_t resident_bytes,
+                             uint32_t n, const stk_gpu_output *output, int32_t *statuses, stk_error *error);
+
+/* What was planned: one block to copy to the device (images, items, axis tables made on the host), and where its
+ * parts lie in it. */
+typedef struct stk_gpu_plan_view {
+    const uint8_t *block;
+    uint64_t block_bytes; /* to be copied */
+    uint64_t images_at, items_at[STK_GPU_STAGES];
+    uint64_t axes_at, axes_bytes; /* the device writes the rest of this region: room must be axes_at + axes_bytes */
+    const stk_gpu_plan_group *groups;
+    uint32_t n_groups;
+    uint64_t scratch_bytes; /* the largest group's */
+} stk_gpu_plan_view;
+stk_gpu_plan_view stk_gpu_plan_get(const stk_gpu_plan *plan);
+
+#endif
