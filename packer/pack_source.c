@@ -32,33 +32,42 @@ static char *folder_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Walks up from the folder that holds dst: is one of them the source folder? */
+static bool same_place(const char *path, const struct stat *place)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == place->st_dev && st.st_ino == place->st_ino;
+}
+
+/* Is the folder, or one that it lies in, the given place? Shortens the path. */
+static bool lies_in(char *folder, const struct stat *place)
+{
+    for (;;) {
+        if (same_place(folder, place)) return true;
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL || strcmp(folder, "/") == 0) return false;
+        slash[slash == folder ? 1 : 0] = '\0';
+    }
+}
+
 static stk_status refuse_inside(const char *src, const char *dst, stk_error *error)
 {
-    struct stat source, at;
+    struct stat source;
+    char name[PATH_MAX], real[PATH_MAX];
     if (stat(src, &source) != 0) return stk_fail_errno(error, errno, "%s: cannot open the source", src);
     size_t n = strlen(dst);
-    while (n > 1 && dst[n - 1] == '/')
-        n--;
-    char *name = strndup(dst, n);
-    char *parent = name != NULL ? folder_of(name) : NULL;
-    char *real = parent != NULL ? realpath(parent, NULL) : NULL;
+    while (n > 1 && dst[n - 1] == '/') n--;
+    if (n >= sizeof name) return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", dst);
+    memcpy(name, dst, n);
+    name[n] = '\0';
+    char *parent = folder_of(name);
+    if (parent == NULL) return stk_fail_memory(error, "a path");
     stk_status status = STK_OK;
-    if (real == NULL)
+    if (realpath(parent, real) == NULL)
         status = stk_fail_errno(error, errno, "%s: cannot open the folder for the output", parent);
-    bool inside = stat(name, &at) == 0 && at.st_dev == source.st_dev && at.st_ino == source.st_ino;
-    while (status == STK_OK && !inside) {
-        inside = stat(real, &at) == 0 && at.st_dev == source.st_dev && at.st_ino == source.st_ino;
-        char *slash = strrchr(real, '/');
-        if (slash == NULL || strcmp(real, "/") == 0) break;
-        slash[slash == real ? 1 : 0] = '\0';
-    }
-    if (status == STK_OK && inside)
+    else if (same_place(name, &source) || lies_in(real, &source))
         status = stk_fail(error, STK_ERR_ARGUMENT,
                           "%s: the output would lie in the source folder %s; write it beside it", dst, src);
-    free(name);
     free(parent);
-    free(real);
     return status;
 }
 
