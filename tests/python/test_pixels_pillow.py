@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random render jobs compared with the installed Pillow, byte for byte.
 
-usage: test_pixels_pillow.py BRIDGE.so [--cases N] [--seed S] [--pictures raw|photos] [--family FAMILY]
+usage: test_pixels_pillow.py BRIDGE.so [--cases N] [--seed S] [--family FAMILY]
+                             [--pictures raw|photos|clothing|samplings]
 
-Pillow 13 and later are compared with pixels=pillow13, older ones with pillow12. With --photos the pictures are
-JPEG files of $STOKER_CORPUS/photos (verbatim records, and tiles where the bridge can make them); otherwise they
-are raw records of random pixels. Exit code 1 at any difference, 77 without Pillow or corpus.
+Pillow 13 and later are compared with pixels=pillow13, older ones with pixels=pillow12. raw are random pixels; photos
+and clothing are the JPEG files of that folder of $STOKER_CORPUS, as verbatim records and as tiles; samplings are
+small JPEGs that cjpeg makes with every chroma sampling. Exit code 1 at any difference, 77 without Pillow, corpus,
+cjpeg or a CPU for the kernel family.
 """
 import argparse
 import ctypes
@@ -13,6 +15,8 @@ import io
 import os
 import pathlib
 import random
+import shutil
+import subprocess
 import sys
 
 try:
@@ -165,12 +169,44 @@ def raw_cases(bridge, rng, n, tally):
         tally.compare(bridge, data, job, expected(turned, job), "raw %d" % i)
 
 
-def photo_cases(bridge, rng, n, tally, folder):
-    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+def corpus_files(rng, folder):
+    """(name, JPEG bytes) of files drawn from a folder of the corpus, for ever."""
+    root = pathlib.Path(os.environ.get("STOKER_CORPUS", "/nonexistent")) / folder
+    paths = sorted(p for p in root.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+    if not paths:
+        print("skipped: no STOKER_CORPUS")
+        sys.exit(77)
+    while True:
+        path = rng.choice(paths)
+        yield path.name, path.read_bytes()
+
+
+SAMPLINGS = ["1x1", "2x1", "1x2", "2x2", "4x1", "1x4", "4x2", "2x4", "2x2,2x1,2x1", "2x1,1x1,2x1", "2x2,1x2,1x2",
+             "1x1,2x1,2x1", "2x2,1x1,2x1", "3x1"]
+
+
+def sampled_files(rng):
+    """(name, JPEG bytes) of small pictures with every chroma sampling, for ever."""
+    cjpeg = shutil.which("cjpeg")
+    if cjpeg is None:
+        print("skipped: no cjpeg")
+        sys.exit(77)
+    while True:
+        for sampling in SAMPLINGS:
+            width, height = rng.choice([(rng.randint(1, 40), rng.randint(1, 40)), (rng.randint(1, 160),) * 2])
+            step, row = rng.choice([1, 1, 7]), rng.randbytes(3 * width)
+            rows = [bytes((b + y * step * (1 + i % 3)) & 255 for i, b in enumerate(row)) for y in range(height)]
+            ppm = b"P6 %d %d 255\n" % (width, height) + b"".join(rows)
+            command = [cjpeg, "-sample", sampling, "-quality", str(rng.choice([60, 95]))]
+            command += rng.choice([[], ["-progressive"]])
+            done = subprocess.run(command, input=ppm, capture_output=True, check=True)
+            yield f"{width}x{height} {sampling}", done.stdout
+
+
+def jpeg_cases(bridge, rng, n, tally, files):
     tiles_made = 0
     while tally.cases < n:
-        path = rng.choice(paths)
-        jpeg = path.read_bytes()
+        name, jpeg = next(files)
         stored = Image.open(io.BytesIO(jpeg))
         if stored.mode not in ("RGB", "L"):
             continue
@@ -189,8 +225,10 @@ def photo_cases(bridge, rng, n, tally, folder):
             want = expected(grey, job)
             for encoding, data in ((JPEG, jpeg), (TILES, tiles)):
                 if data is not None:
-                    tally.compare(bridge, data, dict(job, encoding=encoding), want, "%s %d" % (path.name, encoding))
+                    tally.compare(bridge, data, dict(job, encoding=encoding), want, "%s %d" % (name, encoding))
     print("pictures that became tiles:", tiles_made)
+    if tiles_made == 0:
+        sys.exit("no picture became tiles: they were not tested")
 
 
 def main():
@@ -198,7 +236,7 @@ def main():
     parser.add_argument("bridge")
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pictures", choices=["raw", "photos"], default="raw")
+    parser.add_argument("--pictures", choices=["raw", "photos", "clothing", "samplings"], default="raw")
     parser.add_argument("--family", help="scalar, avx2 or avx512; default: the best that the CPU has")
     args = parser.parse_args()
     if args.family:
@@ -206,14 +244,11 @@ def main():
     bridge, rng, tally = Bridge(args.bridge), random.Random(args.seed), Tally()
     if args.family and bridge.family != args.family:
         sys.exit(f"asked for {args.family}, got {bridge.family}")
-    if args.pictures == "photos":
-        folder = pathlib.Path(os.environ.get("STOKER_CORPUS", "/nonexistent")) / "photos"
-        if not folder.is_dir():
-            print("skipped: no STOKER_CORPUS")
-            sys.exit(77)
-        photo_cases(bridge, rng, args.cases, tally, folder)
-    else:
+    if args.pictures == "raw":
         raw_cases(bridge, rng, args.cases, tally)
+    else:
+        files = sampled_files(rng) if args.pictures == "samplings" else corpus_files(rng, args.pictures)
+        jpeg_cases(bridge, rng, args.cases, tally, files)
     print(f"Pillow {PIL.__version__}, family {bridge.family}: {tally.cases} cases, {tally.bad} differ")
     sys.exit(1 if tally.bad else 0)
 
