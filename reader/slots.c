@@ -158,7 +158,7 @@ stk_status stk_slot_get(stk_slot_pool *pool, size_t n_bytes, stk_slot **out, boo
     if (slot != NULL) {
         pool->free = slot->next;
     } else {
-        *surplus = pool->total >= pool->shape.base && pool->held >= pool->shape.base - pool->shape.n_ahead;
+        *surplus = pool->total >= pool->shape.base && pool->held > pool->shape.base - pool->shape.n_ahead;
         pool->total++;
     }
     pthread_mutex_unlock(&pool->lock);
