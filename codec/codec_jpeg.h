@@ -46,4 +46,8 @@ stk_status stk_jpeg_set_output(stk_jpeg *jpeg, stk_error *error);
 /* True when the coefficients can become tiles: 8 bit, DCT, grey or YCbCr, integral sampling. */
 bool stk_jpeg_tileable(const stk_jpeg *jpeg);
 
+/* After jpeg_start_decompress and before any row: true when the one scan of a baseline file is whole, ends with EOI
+ * and holds nothing that libjpeg would complain of. False says nothing: ask libjpeg. Changes no state of *cinfo. */
+bool stk_jpeg_scan_is_whole(struct jpeg_decompress_struct *cinfo);
+
 #endif
