@@ -376,16 +376,18 @@ typedef struct grid {
     tmsize_t block_bytes, row_bytes;
 } grid;
 
-static stk_status describe_grid(const tiff_job *job, grid *g, stk_error *error)
+static stk_status describe_grid(const stk_codec_ctx *ctx, const tiff_job *job, grid *g, stk_error *error)
 {
     TIFF *t = job->tiff;
     g->tiled = TIFFIsTiled(t) != 0;
     g->n_planes = job->planar == PLANARCONFIG_SEPARATE ? job->samples : 1;
     g->width = job->width;
     if (g->tiled) {
-        if (TIFFGetField(t, TIFFTAG_TILEWIDTH, &g->width) != 1 || TIFFGetField(t, TIFFTAG_TILELENGTH, &g->height) != 1) {
+        if (TIFFGetField(t, TIFFTAG_TILEWIDTH, &g->width) != 1 ||
+            TIFFGetField(t, TIFFTAG_TILELENGTH, &g->height) != 1) {
             return stk_fail(error, STK_ERR_IMAGE, "the TIFF file has tiles without a size");
         }
+        STK_TRY(stk_codec_check_size(ctx, g->width, g->height, error)); /* a tile can be larger than its picture */
     } else if (TIFFGetField(t, TIFFTAG_ROWSPERSTRIP, &g->height) != 1 || g->height > job->height) {
         g->height = job->height;
     }
@@ -446,10 +448,11 @@ static stk_status read_blocks(tiff_job *job, const grid *g, uint8_t *memory, con
     return STK_OK;
 }
 
-static stk_status decode_blocks(tiff_job *job, const stk_image *out, stk_damage_report *damage, stk_error *error)
+static stk_status decode_blocks(const stk_codec_ctx *ctx, tiff_job *job, const stk_image *out,
+                                stk_damage_report *damage, stk_error *error)
 {
     grid g;
-    STK_TRY(describe_grid(job, &g, error));
+    STK_TRY(describe_grid(ctx, job, &g, error));
     /* Zeroed: some codecs deliver fewer rows than a strip has and call it success. */
     uint8_t *memory = calloc(g.n_planes, (size_t)g.block_bytes);
     if (memory == NULL) return stk_fail_memory(error, "a TIFF strip");
@@ -489,18 +492,19 @@ static stk_status decode_as_rgba(tiff_job *job, const stk_image *out, stk_error 
 
 /* YCbCr takes three ways, as in Pillow: libjpeg converts JPEG strips, Pillow's own tables serve plain samples, and
  * libtiff does all else. */
-static stk_status decode_ycc(tiff_job *job, const stk_image *out, stk_damage_report *damage, stk_error *error)
+static stk_status decode_ycc(const stk_codec_ctx *ctx, tiff_job *job, const stk_image *out,
+                             stk_damage_report *damage, stk_error *error)
 {
     uint16_t h = 2, v = 2;
     (void)TIFFGetFieldDefaulted(job->tiff, TIFFTAG_YCBCRSUBSAMPLING, &h, &v);
     bool together = job->planar == PLANARCONFIG_CONTIG;
     if (together && job->compression == COMPRESSION_JPEG) {
         (void)TIFFSetField(job->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-        return decode_blocks(job, out, damage, error);
+        return decode_blocks(ctx, job, out, damage, error);
     }
     if (together && job->compression == COMPRESSION_NONE && job->bits == 8 && h == 1 && v == 1) {
         job->convert_ycc = true;
-        return decode_blocks(job, out, damage, error);
+        return decode_blocks(ctx, job, out, damage, error);
     }
     return decode_as_rgba(job, out, error);
 }
@@ -513,9 +517,9 @@ static stk_status decode_page(stk_codec_ctx *ctx, tiff_job *job, stk_mode mode, 
     job->complaint[0] = '\0';
     job->decoding = true;
     if (job->photometric == PHOTOMETRIC_YCBCR) {
-        STK_TRY(decode_ycc(job, out, damage, error));
+        STK_TRY(decode_ycc(ctx, job, out, damage, error));
     } else {
-        STK_TRY(decode_blocks(job, out, damage, error));
+        STK_TRY(decode_blocks(ctx, job, out, damage, error));
     }
     if (job->complained && damage->kinds == 0) stk_damage_note(damage, STK_DAMAGE_OTHER, "%s", complaint(job));
     return STK_OK;
