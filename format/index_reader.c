@@ -134,6 +134,7 @@ stk_status stk_index_reader_open(stk_index_reader *r, const stk_file *file, cons
     STK_GOTO(parse_table(r, error));
     STK_GOTO(check_size(r, error));
     size_t slots;
+    stk_slab_init(&r->memory, trailer->index_bytes);
     r->units = stk_mul_size(r->n_blocks, n + 1, &slots) ? calloc(slots + 1, sizeof *r->units) : NULL;
     if (r->units == NULL) status = stk_fail_memory(error, "an index");
 cleanup:
@@ -143,8 +144,7 @@ cleanup:
 
 void stk_index_reader_close(stk_index_reader *r)
 {
-    for (uint64_t i = 0; r->units != NULL && i < r->n_blocks * (r->trailer.n_columns + 1); i++)
-        free(atomic_load_explicit(&r->units[i], memory_order_relaxed));
+    stk_slab_close(&r->memory);
     for (uint32_t i = 0; r->details != NULL && i < r->trailer.n_columns; i++)
         free(atomic_load_explicit(&r->details[i].dictionary, memory_order_relaxed));
     free(r->units);
@@ -171,29 +171,34 @@ stk_status stk_index_check_unit(const stk_index_reader *r, uint32_t unit, uint64
                     unit == 0 ? "" : r->columns[unit - 1].name);
 }
 
-/* Publishes bytes in an empty slot; when another thread was faster its bytes are taken. */
-static const uint8_t *publish(_Atomic(uint8_t *) *slot, uint8_t *bytes)
+/* Puts bytes into an empty slot; NULL, or what another thread has put there just before. */
+static uint8_t *publish(_Atomic(uint8_t *) *slot, uint8_t *bytes)
 {
     uint8_t *before = NULL;
-    if (atomic_compare_exchange_strong_explicit(slot, &before, bytes, memory_order_acq_rel, memory_order_acquire))
-        return bytes;
-    free(bytes);
+    atomic_compare_exchange_strong_explicit(slot, &before, bytes, memory_order_acq_rel, memory_order_acquire);
     return before;
 }
 
+/* Read and checked in passing memory, so that a unit that is damaged, touched again and again, takes none. */
 stk_status stk_index_load(stk_index_reader *r, uint32_t unit, uint64_t block, const uint8_t **out, stk_error *error)
 {
     uint64_t n_bytes, at = stk_index_unit_place(r, unit, block, &n_bytes);
-    uint8_t *bytes = malloc((size_t)n_bytes);
+    uint8_t *bytes = malloc((size_t)n_bytes), *kept = NULL, *before;
     if (bytes == NULL) return stk_fail_memory(error, "an index block");
-    stk_status status = stk_file_read_at(r->file, bytes, (size_t)n_bytes, at, error);
-    if (status == STK_OK) status = stk_index_check_unit(r, unit, block, bytes, n_bytes, error);
-    if (status != STK_OK) {
-        free(bytes);
-        return status;
+    stk_status status;
+    STK_GOTO(stk_file_read_at(r->file, bytes, (size_t)n_bytes, at, error));
+    STK_GOTO(stk_index_check_unit(r, unit, block, bytes, n_bytes, error));
+    kept = stk_slab_take(&r->memory, (size_t)n_bytes);
+    if (kept == NULL) {
+        status = stk_fail_memory(error, "an index block");
+        goto cleanup;
     }
-    *out = publish(&r->units[unit * r->n_blocks + block], bytes);
-    return STK_OK;
+    memcpy(kept, bytes, (size_t)n_bytes);
+    before = publish(&r->units[unit * r->n_blocks + block], kept);
+    *out = before != NULL ? before : kept;
+cleanup:
+    free(bytes);
+    return status;
 }
 
 /* The null mask follows the values of a unit. */
@@ -303,7 +308,9 @@ static stk_status load_dictionary(stk_index_reader *r, uint32_t column, const ui
         free(bytes);
         return status;
     }
-    *out = publish(&d->dictionary, bytes);
+    uint8_t *before = publish(&d->dictionary, bytes);
+    if (before != NULL) free(bytes);
+    *out = before != NULL ? before : bytes;
     return STK_OK;
 }
 

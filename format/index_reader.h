@@ -3,8 +3,8 @@
  * Index, columns and strings of an open shard. A unit (4,096 rows of one kind) is read and checked when first
  * touched and stays in memory: at most 48 bytes a record for the core rows, at most 64 a record and column that
  * is used. It is read with pread, not mapped: a file that shrinks or a disk that fails gives a status, never a
- * SIGBUS. Loading takes no lock: of threads that load the same unit at once one wins and the others free theirs,
- * so a fork in the middle leaves the child nothing to wait for. */
+ * SIGBUS. Loading takes no lock: of threads that load the same unit at once one wins, so a fork in the middle leaves
+ * the child nothing to wait for. */
 #ifndef STK_FORMAT_INDEX_READER_H
 #define STK_FORMAT_INDEX_READER_H
 
@@ -16,6 +16,7 @@
 
 #include "common/file.h"
 #include "format/layout.h"
+#include "format/slab.h"
 
 typedef struct stk_reader_column {
     stk_column_storage storage;
@@ -32,6 +33,7 @@ typedef struct stk_index_reader {
     uint8_t *table;       /* the column table as read; names point into it */
     stk_column *columns;
     stk_reader_column *details;
+    stk_slab memory;      /* of the units */
     _Atomic(uint8_t *) *units; /* [(n_columns + 1) * n_blocks], by unit then block; NULL = not touched yet */
 } stk_index_reader;
 
