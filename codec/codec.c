@@ -21,13 +21,8 @@
 
 /* In sniffing order; all signatures exclude each other. */
 static const stk_codec *const CODECS[] = {
-    &stk_codec_jpeg,
-    &stk_codec_png,
-    &stk_codec_webp,
-    &stk_codec_tiff,
-    &stk_codec_gif,
-    &stk_codec_bmp,
-    &stk_codec_pnm,
+    &stk_codec_jpeg, &stk_codec_png, &stk_codec_webp, &stk_codec_tiff,
+    &stk_codec_gif,  &stk_codec_bmp, &stk_codec_pnm,
 };
 #define N_CODECS (sizeof CODECS / sizeof CODECS[0])
 
@@ -138,8 +133,9 @@ static stk_status codec_of(stk_encoding encoding, const stk_codec **out, stk_err
     for (size_t i = 0; i < N_CODECS; i++) {
         if (CODECS[i]->encoding != encoding) continue;
         if (CODECS[i]->decode == NULL) {
-            return stk_fail(error, STK_ERR_UNSUPPORTED, "this build of stoker has no %s decoder: its library was "
-                            "not there when stoker was built", stk_encoding_name(encoding));
+            return stk_fail(error, STK_ERR_UNSUPPORTED,
+                            "this build of stoker has no %s decoder: its library was missing at build time",
+                            stk_encoding_name(encoding));
         }
         *out = CODECS[i];
         return STK_OK;
@@ -154,13 +150,22 @@ static const char *foreign_format(const uint8_t *data, size_t n_bytes)
         size_t offset, n;
         const char *bytes, *name;
     } marks[] = {
-        {4, 8, "ftypheic", "HEIF"},   {4, 8, "ftypheix", "HEIF"},   {4, 8, "ftypmif1", "HEIF"},
-        {4, 8, "ftypmsf1", "HEIF"},   {4, 8, "ftypavif", "AVIF"},   {4, 8, "ftypavis", "AVIF"},
-        {0, 2, "\xff\x0a", "JPEG XL"}, {4, 8, "JXL \r\n\x87\n", "JPEG XL"}, {4, 8, "jP  \r\n\x87\n", "JPEG 2000"},
-        {0, 4, "\xff\x4f\xff\x51", "JPEG 2000"}, {0, 4, "8BPS", "Photoshop"}, {0, 4, "\0\0\1\0", "icon"},
+        {4, 8, "ftypheic", "HEIF"},
+        {4, 8, "ftypheix", "HEIF"},
+        {4, 8, "ftypmif1", "HEIF"},
+        {4, 8, "ftypmsf1", "HEIF"},
+        {4, 8, "ftypavif", "AVIF"},
+        {4, 8, "ftypavis", "AVIF"},
+        {0, 2, "\xff\x0a", "JPEG XL"},
+        {4, 8, "JXL \r\n\x87\n", "JPEG XL"},
+        {4, 8, "jP  \r\n\x87\n", "JPEG 2000"},
+        {0, 4, "\xff\x4f\xff\x51", "JPEG 2000"},
+        {0, 4, "8BPS", "Photoshop"},
+        {0, 4, "\0\0\1\0", "icon"},
     };
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        if (n_bytes >= marks[i].offset + marks[i].n && memcmp(data + marks[i].offset, marks[i].bytes, marks[i].n) == 0) {
+        if (n_bytes >= marks[i].offset + marks[i].n &&
+            memcmp(data + marks[i].offset, marks[i].bytes, marks[i].n) == 0) {
             return marks[i].name;
         }
     }
@@ -283,8 +288,8 @@ stk_status stk_codec_check_size(const stk_codec_ctx *ctx, uint64_t width, uint64
     if (!stk_mul_u64(width, height, &n_pixels) || n_pixels > ctx->max_pixels || width > INT32_MAX ||
         height > INT32_MAX) {
         return stk_fail(error, STK_ERR_LIMIT,
-                        "%" PRIu64 "x%" PRIu64 " pixels are more than the limit of %" PRIu64 " (max_pixels)", width,
-                        height, ctx->max_pixels);
+                        "%" PRIu64 "x%" PRIu64 " pixels are more than the limit of %" PRIu64 " (max_pixels)",
+                        width, height, ctx->max_pixels);
     }
     return STK_OK;
 }
@@ -296,7 +301,7 @@ stk_status stk_codec_new_image(stk_codec_ctx *ctx, uint32_t width, uint32_t heig
     if (!stk_mul_size(stride, height, &n_bytes)) return stk_fail_memory(error, "a picture");
     uint8_t *pixels;
     STK_TRY(stk_codec_scratch(ctx, STK_SCRATCH_PIXELS, n_bytes, &pixels, error));
-    *out = (stk_image){
-        .pixels = pixels, .stride = stride, .width = width, .height = height, .channels = channels};
+    *out =
+        (stk_image){.pixels = pixels, .stride = stride, .width = width, .height = height, .channels = channels};
     return STK_OK;
 }

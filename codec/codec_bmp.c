@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows bitmaps: headers of 12, 40, 52, 56, 64, 108 and 124 bytes; 1, 4, 8, 16, 24 and 32 bits; bit fields, RLE4
- * and RLE8. Microsoft's "Bitmap Storage" is the specification, Pillow's BmpImagePlugin the reference for pixels. */
+ * Windows bitmaps: headers of 12, 40, 52, 56, 64, 108 and 124 bytes; 1, 4, 8, 16, 24 and 32 bits; bit fields,
+ * RLE4 and RLE8. Microsoft's "Bitmap Storage" is the specification, Pillow's BmpImagePlugin the reference for
+ * pixels. */
 #include "codec/codec_internal.h"
 
 #include <string.h>
@@ -39,7 +40,8 @@ static bool is_header_size(uint32_t size)
 
 static bool sniff(const uint8_t *data, size_t n_bytes)
 {
-    return n_bytes >= FILE_HEADER + 4 && data[0] == 'B' && data[1] == 'M' && is_header_size(stk_load32(data + 14));
+    return n_bytes >= FILE_HEADER + 4 && data[0] == 'B' && data[1] == 'M' &&
+           is_header_size(stk_load32(data + 14));
 }
 
 static stk_status set_mask(channel_mask *m, uint32_t mask, stk_error *error)
@@ -201,7 +203,8 @@ static uint8_t *row_of(const bitmap *b, const stk_image *out, uint32_t stored)
 /* Returns the number of whole rows that were there. */
 static uint32_t read_raw(const bitmap *b, const uint8_t *data, size_t n_bytes, const stk_image *out)
 {
-    uint64_t stride = (((uint64_t)b->width * b->bits + 31) / 32) * 4, row = ((uint64_t)b->width * b->bits + 7) / 8;
+    uint64_t stride = (((uint64_t)b->width * b->bits + 31) / 32) * 4,
+             row = ((uint64_t)b->width * b->bits + 7) / 8;
     for (uint32_t i = 0; i < b->height; i++) {
         uint64_t at = b->pixels + i * stride; /* below 2^63: width and height were checked */
         if (!stk_range_inside(at, row, n_bytes)) return i;
@@ -326,7 +329,8 @@ static stk_status decode(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes
     if (n_rows < b.height) {
         stk_damage_note(damage, STK_DAMAGE_TRUNCATED, "BMP data ends in row %u of %u", (unsigned)n_rows,
                         (unsigned)b.height);
-        for (uint32_t i = packed ? b.height : n_rows; i < b.height; i++) memset(row_of(&b, out, i), 0, out->stride);
+        for (uint32_t i = packed ? b.height : n_rows; i < b.height; i++)
+            memset(row_of(&b, out, i), 0, out->stride);
     }
     convert_rows(&b, mode, out);
     return STK_OK;

@@ -26,7 +26,7 @@ typedef struct gif_frame {
     uint32_t screen_width, screen_height; /* widened when the frame reaches out of the screen, as Pillow does */
     uint32_t x, y, width, height;
     bool interlaced;
-    uint8_t background; /* the index that pixels outside the frame have */
+    uint8_t background;            /* the index that pixels outside the frame have */
     const ColorMapObject *palette; /* NULL: indices are grey values */
 } gif_frame;
 

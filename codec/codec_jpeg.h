@@ -22,9 +22,9 @@ typedef struct stk_jpeg {
     stk_codec_ctx *ctx;
     stk_damage_report *damage;
     int max_scans;
-    stk_status failure;             /* set before escape is taken */
-    char reason[JMSG_LENGTH_MAX];   /* why */
-    uint8_t exif_orientation;       /* 0 = none seen */
+    stk_status failure;           /* set before escape is taken */
+    char reason[JMSG_LENGTH_MAX]; /* why */
+    uint8_t exif_orientation;     /* 0 = none seen */
     uint8_t xmp_orientation;
 } stk_jpeg;
 
@@ -46,8 +46,9 @@ stk_status stk_jpeg_set_output(stk_jpeg *jpeg, stk_error *error);
 /* True when the coefficients can become tiles: 8 bit, DCT, grey or YCbCr, integral sampling. */
 bool stk_jpeg_tileable(const stk_jpeg *jpeg);
 
-/* After jpeg_start_decompress and before any row: true when the one scan of a baseline file is whole, ends with EOI
- * and holds nothing that libjpeg would complain of. False says nothing: ask libjpeg. Changes no state of *cinfo. */
+/* After jpeg_start_decompress and before any row: true when the one scan of a baseline file is whole, ends with
+ * EOI and holds nothing that libjpeg would complain of. False says nothing: ask libjpeg. Changes no state of
+ * *cinfo. */
 bool stk_jpeg_scan_is_whole(struct jpeg_decompress_struct *cinfo);
 
 #endif

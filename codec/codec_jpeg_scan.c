@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fast "is this scan whole?": walks the Huffman codes of a baseline scan without making coefficients of them, two
- * to three times as fast as libjpeg's decoder. It only ever says yes where libjpeg would meet nothing to complain
- * of; whatever looks unusual is left to libjpeg, which then says what it is. */
+ * A fast "is this scan whole?": walks the Huffman codes of a baseline scan without making coefficients of them,
+ * two to three times as fast as libjpeg's decoder. It only ever says yes where libjpeg would meet nothing to
+ * complain of; whatever looks unusual is left to libjpeg, which then says what it is. */
 #include "codec/codec_jpeg.h"
 
 #include <string.h>
 
-/* Codes of up to LOOK bits are found by one look-up; longer ones (a few in a hundred) by their lengths' limits. */
+/* Codes of up to LOOK bits are found by one look-up; longer ones (a few in a hundred) by their length's limit. */
 enum { LOOK = 10, LONGEST = 16, DONE = 64 };
 
 /* What a symbol costs and does: the bits of its code and of the value behind it, and how far it moves on in the
@@ -27,8 +27,10 @@ typedef struct code_table {
 
 static step step_of(const code_table *t, uint8_t symbol, int length)
 {
-    int size = t->dc ? symbol : symbol & 15, run = symbol >> 4, advance = size != 0 ? run + 1 : run == 15 ? 16 : DONE;
-    return (step){.bits = (uint8_t)(length + size), .advance = (uint8_t)(t->dc ? 1 : advance)};
+    if (t->dc) return (step){.bits = (uint8_t)(length + symbol), .advance = 1};
+    int size = symbol & 15, run = symbol >> 4, advance = DONE; /* as libjpeg: no size and no 15 ends the block */
+    if (size != 0 || run == 15) advance = run + 1;
+    return (step){.bits = (uint8_t)(length + size), .advance = (uint8_t)advance};
 }
 
 /* False for a table whose codes overrun their lengths; libjpeg refuses such when it starts a scan. */
@@ -53,13 +55,13 @@ static bool build(code_table *t, const JHUFF_TBL *from, bool dc)
     return true;
 }
 
-/* Entropy-coded bytes as bits, left-aligned. Stuffed zeros are taken out. At a marker the bits go on as zeros, and
- * `fake` counts them. */
+/* Entropy-coded bytes as bits, left-aligned. Stuffed zeros are taken out. At a marker the bits go on as zeros,
+ * and `fake` counts them. */
 typedef struct bit_reader {
     uint64_t bits;
     int count, fake;
     const uint8_t *p, *end;
-    const uint8_t *free_end; /* up to here there is no 0xff, and 8 bytes may be read at once before free_end - 7 */
+    const uint8_t *free_end; /* up to here there is no 0xff */
 } bit_reader;
 
 static void find_next_ff(bit_reader *r)

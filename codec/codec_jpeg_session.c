@@ -203,7 +203,8 @@ bool stk_jpeg_tileable(const stk_jpeg *jpeg)
         if (c->comp_info[i].v_samp_factor > v_max) v_max = c->comp_info[i].v_samp_factor;
     }
     for (int i = 0; i < c->num_components; i++) {
-        if (h_max % c->comp_info[i].h_samp_factor != 0 || v_max % c->comp_info[i].v_samp_factor != 0) return false;
+        if (h_max % c->comp_info[i].h_samp_factor != 0 || v_max % c->comp_info[i].v_samp_factor != 0)
+            return false;
     }
     return true;
 }

@@ -70,8 +70,17 @@ static void on_warning(png_structp png, png_const_charp message)
     stk_damage_note(job->damage, kind, "%s", message);
 }
 
-enum { STAGE_SIGNATURE, STAGE_HEADER, STAGE_PALETTE_HEAD, STAGE_PALETTE, STAGE_DATA_HEAD, STAGE_DATA, STAGE_CRC,
-       STAGE_END, STAGE_OVER };
+enum {
+    STAGE_SIGNATURE,
+    STAGE_HEADER,
+    STAGE_PALETTE_HEAD,
+    STAGE_PALETTE,
+    STAGE_DATA_HEAD,
+    STAGE_DATA,
+    STAGE_CRC,
+    STAGE_END,
+    STAGE_OVER
+};
 
 static void set_small(png_job *job, const char *type, size_t length)
 {
@@ -183,8 +192,8 @@ static void read_rows(png_job *job, const stk_image *out)
     }
 }
 
-/* libpng counts a row as soon as its pixels are out, before it looks whether the data end as they should. Short of
- * its last pass an interlaced picture has no whole part. */
+/* libpng counts a row as soon as its pixels are out, before it looks whether the data end as they should. Short
+ * of its last pass an interlaced picture has no whole part. */
 static uint32_t count_rows(const png_job *job, const stk_image *out)
 {
     if (job->chunks->interlace == 0) return png_get_current_row_number(job->png);
@@ -275,7 +284,8 @@ static stk_status attempt(png_job *job, const stk_image *out, stk_error *error)
 static stk_status read_picture(stk_codec_ctx *ctx, png_job *job, stk_mode mode, stk_image *out, stk_error *error)
 {
     const stk_png_chunks *chunks = job->chunks;
-    uint8_t channels = mode == STK_MODE_RGB || is_colour(chunks) ? 3 : 1; /* room for either end of convert_rows */
+    uint8_t channels =
+        mode == STK_MODE_RGB || is_colour(chunks) ? 3 : 1; /* room for either end of convert_rows */
     STK_TRY(stk_codec_new_image(ctx, chunks->width, chunks->height, channels, out, error));
     out->channels = mode == STK_MODE_L ? 1 : 3;
     stk_status status = attempt(job, out, error);

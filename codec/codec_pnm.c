@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Portable bitmaps, graymaps and pixmaps: P1 to P6, any maxval up to 65535. netpbm's pbm(5), pgm(5), ppm(5) are the
- * specification, Pillow's PpmImagePlugin the reference for pixels. */
+ * Portable bitmaps, graymaps and pixmaps: P1 to P6, any maxval up to 65535. netpbm's pbm(5), pgm(5), ppm(5) are
+ * the specification, Pillow's PpmImagePlugin the reference for pixels. */
 #include "codec/codec_internal.h"
 
 #include <math.h>
@@ -68,7 +68,8 @@ static bool read_number(reader *r, uint32_t *out)
 
 static bool sniff(const uint8_t *data, size_t n_bytes)
 {
-    if (n_bytes < 4 || data[0] != 'P' || data[1] < '1' || data[1] > '6' || !(is_space(data[2]) || data[2] == '#')) {
+    if (n_bytes < 4 || data[0] != 'P' || data[1] < '1' || data[1] > '6' ||
+        !(is_space(data[2]) || data[2] == '#')) {
         return false;
     }
     /* So that a text that happens to begin with "P1 " is not called a broken image. */
@@ -118,7 +119,8 @@ static stk_status probe(stk_codec_ctx *ctx, const uint8_t *data, size_t n_bytes,
     return STK_OK;
 }
 
-/* Pillow's round(value / maxval * 255), in double, halves to even; more than maxval is 255. Bitmaps: 1 is black. */
+/* Pillow's round(value / maxval * 255), in double, halves to even; more than maxval is 255. Bitmaps: 1 is black.
+ */
 static uint8_t scaled(const anymap *m, uint32_t value)
 {
     if (is_bitmap(m)) return value ? 0 : 255;

@@ -12,7 +12,8 @@
 
 static bool sniff(const uint8_t *data, size_t n_bytes)
 {
-    static const uint8_t marks[][4] = {{'I', 'I', 42, 0}, {'M', 'M', 0, 42}, {'I', 'I', 43, 0}, {'M', 'M', 0, 43}};
+    static const uint8_t marks[][4] = {
+        {'I', 'I', 42, 0}, {'M', 'M', 0, 42}, {'I', 'I', 43, 0}, {'M', 'M', 0, 43}};
     for (size_t i = 0; n_bytes >= 8 && i < sizeof marks / sizeof marks[0]; i++) {
         if (memcmp(data, marks[i], 4) == 0) return true;
     }
@@ -37,7 +38,7 @@ typedef struct tiff_job {
     const uint8_t *data;
     size_t n_bytes;
     toff_t position;
-    bool decoding;      /* warnings count from here on; before, they are about tags that do not matter */
+    bool decoding; /* warnings count from here on; before, they are about tags that do not matter */
     bool complained;
     char complaint[160]; /* libtiff's last error or first warning */
 
@@ -45,7 +46,7 @@ typedef struct tiff_job {
     uint16_t photometric, bits, samples, planar, compression, orientation;
     uint16_t n_extra, first_extra;
     const uint16_t *map[3]; /* colour map */
-    bool convert_ycc; /* the strips hold YCbCr that is converted here */
+    bool convert_ycc;       /* the strips hold YCbCr that is converted here */
 } tiff_job;
 
 /* ---- libtiff's view of memory ---- */
@@ -196,8 +197,9 @@ static stk_status check_layout(tiff_job *job, stk_error *error)
                         (int)job->bits);
     }
     if (job->samples < colours || job->samples > MAX_SAMPLES) {
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "a TIFF with %d samples a pixel and photometric interpretation %d",
-                        (int)job->samples, (int)job->photometric);
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "a TIFF with %d samples a pixel and photometric interpretation %d", (int)job->samples,
+                        (int)job->photometric);
     }
     if (!TIFFIsCODECConfigured(job->compression)) {
         return stk_fail(error, STK_ERR_UNSUPPORTED, "a TIFF with compression %d, which this libtiff lacks",
@@ -225,8 +227,8 @@ static stk_status open_tiff(const stk_codec_ctx *ctx, tiff_job *job, const uint8
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, job);
     uint64_t most = ctx->max_pixels < UINT64_C(1) << 40 ? ctx->max_pixels * 2 * MAX_SAMPLES : INT64_MAX;
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)(most > 1 << 20 ? most : 1 << 20));
-    job->tiff = TIFFClientOpenExt("TIFF", "r", job, on_read, on_write, on_seek, on_close, on_size, on_map, on_unmap,
-                                  options);
+    job->tiff = TIFFClientOpenExt("TIFF", "r", job, on_read, on_write, on_seek, on_close, on_size, on_map,
+                                  on_unmap, options);
     TIFFOpenOptionsFree(options);
     if (job->tiff == NULL) return stk_fail(error, STK_ERR_IMAGE, "the TIFF file: %s", complaint(job));
     read_tags(job);
@@ -387,7 +389,8 @@ static stk_status describe_grid(const stk_codec_ctx *ctx, const tiff_job *job, g
             TIFFGetField(t, TIFFTAG_TILELENGTH, &g->height) != 1) {
             return stk_fail(error, STK_ERR_IMAGE, "the TIFF file has tiles without a size");
         }
-        STK_TRY(stk_codec_check_size(ctx, g->width, g->height, error)); /* a tile can be larger than its picture */
+        STK_TRY(
+            stk_codec_check_size(ctx, g->width, g->height, error)); /* a tile can be larger than its picture */
     } else if (TIFFGetField(t, TIFFTAG_ROWSPERSTRIP, &g->height) != 1 || g->height > job->height) {
         g->height = job->height;
     }
@@ -433,7 +436,8 @@ static stk_status read_blocks(tiff_job *job, const grid *g, uint8_t *memory, con
             bool good = read_block(job, g, &b);
             n_good += good;
             n_bad += !good;
-            if (n_good == 0 && n_bad > 0) return stk_fail(error, STK_ERR_IMAGE, "the TIFF file: %s", complaint(job));
+            if (n_good == 0 && n_bad > 0)
+                return stk_fail(error, STK_ERR_IMAGE, "the TIFF file: %s", complaint(job));
             for (uint32_t row = 0; row < b.height; row++) {
                 uint8_t *to = out->pixels + (b.y + row) * out->stride + (size_t)b.x * out->channels;
                 if (good) {
@@ -490,8 +494,8 @@ static stk_status decode_as_rgba(tiff_job *job, const stk_image *out, stk_error 
     return status;
 }
 
-/* YCbCr takes three ways, as in Pillow: libjpeg converts JPEG strips, Pillow's own tables serve plain samples, and
- * libtiff does all else. */
+/* YCbCr takes three ways, as in Pillow: libjpeg converts JPEG strips, Pillow's own tables serve plain samples,
+ * and libtiff does all else. */
 static stk_status decode_ycc(const stk_codec_ctx *ctx, tiff_job *job, const stk_image *out,
                              stk_damage_report *damage, stk_error *error)
 {

@@ -73,9 +73,9 @@ static const char *reason_of(VP8StatusCode code)
 
 static stk_status fail_code(VP8StatusCode code, stk_error *error)
 {
-    stk_status status = code == VP8_STATUS_OUT_OF_MEMORY          ? STK_ERR_MEMORY
+    stk_status status = code == VP8_STATUS_OUT_OF_MEMORY         ? STK_ERR_MEMORY
                         : code == VP8_STATUS_UNSUPPORTED_FEATURE ? STK_ERR_UNSUPPORTED
-                                                                  : STK_ERR_IMAGE;
+                                                                 : STK_ERR_IMAGE;
     return stk_fail(error, status, "%s", reason_of(code));
 }
 
@@ -151,7 +151,8 @@ static stk_status set_output(WebPDecoderConfig *config, const frame *f, const st
 }
 
 /* What there is of a picture whose data end early: the incremental decoder says how far it came. */
-static stk_status decode_short(const frame *f, const stk_image *canvas, stk_damage_report *damage, stk_error *error)
+static stk_status decode_short(const frame *f, const stk_image *canvas, stk_damage_report *damage,
+                               stk_error *error)
 {
     WebPDecoderConfig config;
     STK_TRY(set_output(&config, f, canvas, error));
@@ -170,7 +171,8 @@ static stk_status decode_short(const frame *f, const stk_image *canvas, stk_dama
     return STK_OK;
 }
 
-static stk_status decode_frame(const frame *f, const stk_image *canvas, stk_damage_report *damage, stk_error *error)
+static stk_status decode_frame(const frame *f, const stk_image *canvas, stk_damage_report *damage,
+                               stk_error *error)
 {
     WebPDecoderConfig config;
     STK_TRY(set_output(&config, f, canvas, error));

@@ -16,7 +16,8 @@ static uint32_t load_u16(const uint8_t *p, bool big)
 
 static uint32_t load_u32(const uint8_t *p, bool big)
 {
-    return big ? load_u16(p, true) << 16 | load_u16(p + 2, true) : load_u16(p + 2, false) << 16 | load_u16(p, false);
+    return big ? load_u16(p, true) << 16 | load_u16(p + 2, true)
+               : load_u16(p + 2, false) << 16 | load_u16(p, false);
 }
 
 static uint8_t valid(uint32_t value)
@@ -64,7 +65,8 @@ uint8_t stk_xmp_orientation(const uint8_t *xmp, size_t n_bytes)
         const uint8_t *hit = memmem(p, (size_t)(end - p), key, n_key);
         if (hit == NULL) return 0;
         p = hit + n_key;
-        if (end - p >= 3 && p[0] == '=' && p[1] == '"' && p[2] >= '0' && p[2] <= '9') return valid(p[2] - (uint32_t)'0');
+        if (end - p >= 3 && p[0] == '=' && p[1] == '"' && p[2] >= '0' && p[2] <= '9')
+            return valid(p[2] - (uint32_t)'0');
         if (end - p >= 2 && p[0] == '>' && p[1] >= '0' && p[1] <= '9') return valid(p[1] - (uint32_t)'0');
     }
     return 0;

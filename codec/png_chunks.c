@@ -16,9 +16,9 @@ static const uint8_t SIGNATURE[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'
 typedef struct chunk {
     const uint8_t *type; /* 4 letters */
     const uint8_t *body;
-    size_t n_body;    /* bytes of the body that are there */
-    bool cut;         /* the file ends inside it (CRC included) */
-    size_t next;      /* offset of the next chunk */
+    size_t n_body; /* bytes of the body that are there */
+    bool cut;      /* the file ends inside it (CRC included) */
+    size_t next;   /* offset of the next chunk */
 } chunk;
 
 static uint32_t load_big32(const uint8_t *p)
@@ -71,9 +71,10 @@ static bool has_valid_length(const chunk *c)
     static const struct {
         char type[5];
         uint32_t min, max;
-    } rules[] = {{"gAMA", 4, 4}, {"cHRM", 32, 32}, {"sRGB", 1, 1},  {"pHYs", 9, 9},   {"tIME", 7, 7}, {"bKGD", 1, 6},
-                 {"sBIT", 1, 4}, {"hIST", 2, 512}, {"oFFs", 9, 9},  {"acTL", 8, 8},   {"fcTL", 26, 26},
-                 {"iCCP", 4, UINT32_MAX},          {"eXIf", 4, UINT32_MAX}};
+    } rules[] = {{"gAMA", 4, 4},         {"cHRM", 32, 32}, {"sRGB", 1, 1},   {"pHYs", 9, 9},
+                 {"tIME", 7, 7},         {"bKGD", 1, 6},   {"sBIT", 1, 4},   {"hIST", 2, 512},
+                 {"oFFs", 9, 9},         {"acTL", 8, 8},   {"fcTL", 26, 26}, {"iCCP", 4, UINT32_MAX},
+                 {"eXIf", 4, UINT32_MAX}};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (is(c, rules[i].type)) return c->n_body >= rules[i].min && c->n_body <= rules[i].max;
     }
@@ -162,7 +163,8 @@ static uint8_t inflated_orientation(const uint8_t *data, size_t n_bytes, orienta
 {
     uLongf n_text = MAX_TEXT;
     uint8_t *text = malloc(MAX_TEXT), orientation = 0;
-    if (text != NULL && uncompress(text, &n_text, data, (uLong)n_bytes) == Z_OK) orientation = parse(text, n_text);
+    if (text != NULL && uncompress(text, &n_text, data, (uLong)n_bytes) == Z_OK)
+        orientation = parse(text, n_text);
     free(text);
     return orientation;
 }

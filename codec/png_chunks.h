@@ -13,7 +13,7 @@ typedef struct stk_png_chunks {
     const uint8_t *ihdr;                      /* 13 bytes */
     const uint8_t *palette;                   /* n_palette * 3 bytes, or NULL */
     uint32_t n_palette;
-    size_t first_idat; /* offset of its length field */
+    size_t first_idat;   /* offset of its length field */
     uint8_t orientation; /* 0 = none found */
 } stk_png_chunks;
 
@@ -21,9 +21,9 @@ enum { STK_PNG_GREY = 0, STK_PNG_RGB = 2, STK_PNG_PALETTE = 3, STK_PNG_GREY_ALPH
 
 bool stk_png_is(const uint8_t *data, size_t n_bytes);
 
-/* Walks all chunks. Complaints go to damage: wrong CRCs (only looked at when `checksums`), a file that ends inside
- * a chunk or without IEND, ancillary chunks of impossible lengths. STK_ERR_IMAGE when there is no usable header or
- * no image data. */
+/* Walks all chunks. Complaints go to damage: wrong CRCs (only looked at when `checksums`), a file that ends
+ * inside a chunk or without IEND, ancillary chunks of impossible lengths. STK_ERR_IMAGE when there is no usable
+ * header or no image data. */
 stk_status stk_png_walk(const uint8_t *data, size_t n_bytes, bool checksums, stk_png_chunks *out,
                         stk_damage_report *damage, stk_error *error);
 

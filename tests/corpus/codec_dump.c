@@ -4,8 +4,8 @@
  *
  *   status kinds encoding width height channels orientation probe-status TAB text
  *
- * and, when status is "ok", width * height * channels bytes of pixels. For test_pillow.py, which holds them against
- * Pillow's. */
+ * and, when status is "ok", width * height * channels bytes of pixels. For test_pillow.py, which holds them
+ * against Pillow's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,9 @@ static void dump(stk_codec_ctx *ctx, const char *path, stk_mode mode)
         status = stk_codec_decode(ctx, encoding, file.data, file.n_bytes, mode, &image, &damage, &error);
     }
     printf("%s %u %s %u %u %u %u %s\t%s\n", stk_status_name(status), (unsigned)damage.kinds,
-           stk_encoding_name(info.encoding), (unsigned)image.width, (unsigned)image.height, (unsigned)image.channels,
-           (unsigned)info.orientation, stk_status_name(probed), status == STK_OK ? damage.text : error.text);
+           stk_encoding_name(info.encoding), (unsigned)image.width, (unsigned)image.height,
+           (unsigned)image.channels, (unsigned)info.orientation, stk_status_name(probed),
+           status == STK_OK ? damage.text : error.text);
     if (status == STK_OK) {
         for (uint32_t y = 0; y < image.height; y++) {
             (void)fwrite(image.pixels + y * image.stride, 1, (size_t)image.width * image.channels, stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes through probe, check, decode and decode of a box. The context stays open, as in a worker thread, so that
- * what one input leaves behind meets the next. */
+ * Any bytes through probe, check, decode and decode of a box. The context stays open, as in a worker thread, so
+ * that what one input leaves behind meets the next. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (status != STK_OK) return 0;
     if (image.width != info.width || image.height != info.height) abort();
     look_at(&image);
-    if (stk_codec_decode_box(ctx, info.encoding, data, n_bytes, STK_MODE_L, some_box(data, n_bytes, &info), &image,
-                             &by_decode, NULL) == STK_OK) {
+    if (stk_codec_decode_box(ctx, info.encoding, data, n_bytes, STK_MODE_L, some_box(data, n_bytes, &info),
+                             &image, &by_decode, NULL) == STK_OK) {
         look_at(&image);
     }
     return 0;

@@ -88,12 +88,17 @@ static void test_refusals_by_name(void)
 {
     expect_refusal("", 0, STK_ERR_IMAGE, "empty", false);
     expect_refusal("hello, world of images", 22, STK_ERR_IMAGE, "not an image", false);
-    expect_refusal("\0\0\0\x18" "ftypheic\0\0\0\0", 16, STK_ERR_UNSUPPORTED, "HEIF", true);
-    expect_refusal("\0\0\0\x1c" "ftypavif\0\0\0\0", 16, STK_ERR_UNSUPPORTED, "AVIF", true);
+    expect_refusal("\0\0\0\x18"
+                   "ftypheic\0\0\0\0",
+                   16, STK_ERR_UNSUPPORTED, "HEIF", true);
+    expect_refusal("\0\0\0\x1c"
+                   "ftypavif\0\0\0\0",
+                   16, STK_ERR_UNSUPPORTED, "AVIF", true);
     expect_refusal("\x89PNG\r\r\n\x1a\r\n\0\0\0\rIHDR", 20, STK_ERR_IMAGE, "text mode", true);
     stk_image image;
-    CHECK_STATUS(stk_codec_decode(ctx, STK_ENCODING_TILES, (const uint8_t *)"x", 1, STK_MODE_RGB, &image, NULL, &error),
-                 STK_ERR_IMAGE);
+    CHECK_STATUS(
+        stk_codec_decode(ctx, STK_ENCODING_TILES, (const uint8_t *)"x", 1, STK_MODE_RGB, &image, NULL, &error),
+        STK_ERR_IMAGE);
 }
 
 /* A PNM of 4 x 3 pixels, value = 10 y + x. */
@@ -104,14 +109,15 @@ static void test_box_of_a_whole_decode(void)
     stk_image image;
     stk_box box = {.x = 1, .y = 1, .width = 2, .height = 2}, outside = {.x = 3, .y = 0, .width = 2, .height = 1};
     const uint8_t *data = (const uint8_t *)PNM;
-    CHECK_OK(stk_codec_decode_box(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1, STK_MODE_L, box, &image, NULL, &error));
+    CHECK_OK(
+        stk_codec_decode_box(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1, STK_MODE_L, box, &image, NULL, &error));
     CHECK_EQ(image.width, 2);
     CHECK_EQ(image.height, 2);
     CHECK_EQ(image.pixels[0], 11);
     CHECK_EQ(image.pixels[1], 12);
     CHECK_EQ(image.pixels[image.stride + 1], 22);
-    CHECK_STATUS(stk_codec_decode_box(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1, STK_MODE_L, outside, &image, NULL,
-                                      &error),
+    CHECK_STATUS(stk_codec_decode_box(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1, STK_MODE_L, outside, &image,
+                                      NULL, &error),
                  STK_ERR_ARGUMENT);
 }
 
@@ -120,13 +126,15 @@ static void test_missing_rows(void)
     stk_image image;
     stk_damage_report damage;
     const uint8_t *data = (const uint8_t *)PNM;
-    CHECK_OK(stk_codec_decode(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1 - 2, STK_MODE_L, &image, &damage, &error));
+    CHECK_OK(
+        stk_codec_decode(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1 - 2, STK_MODE_L, &image, &damage, &error));
     CHECK_EQ(damage.kinds, STK_DAMAGE_TRUNCATED);
     CHECK(strstr(damage.text, "row 2 of 3") != NULL);
     CHECK_EQ(image.pixels[image.stride + 3], 13);
     CHECK_EQ(image.pixels[2 * image.stride], 0);
-    CHECK_STATUS(stk_codec_decode(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1 - 9, STK_MODE_L, &image, &damage, &error),
-                 STK_ERR_IMAGE);
+    CHECK_STATUS(
+        stk_codec_decode(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1 - 9, STK_MODE_L, &image, &damage, &error),
+        STK_ERR_IMAGE);
     CHECK_OK(stk_codec_check(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1 - 2, &damage, &error));
     CHECK_EQ(damage.kinds, STK_DAMAGE_TRUNCATED);
     CHECK_OK(stk_codec_check(ctx, STK_ENCODING_PNM, data, sizeof PNM - 1, &damage, &error));
@@ -142,12 +150,14 @@ static void test_tables_are_not_carried_over(void)
     stk_damage_report damage;
     for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 7);
     CHECK_OK(stk_codec_encode_jpeg(ctx, &image, 90, false, 1, &jpeg, &error));
-    CHECK_OK(stk_codec_decode(ctx, STK_ENCODING_JPEG, jpeg.data, jpeg.n_bytes, STK_MODE_L, &out, &damage, &error));
+    CHECK_OK(
+        stk_codec_decode(ctx, STK_ENCODING_JPEG, jpeg.data, jpeg.n_bytes, STK_MODE_L, &out, &damage, &error));
     for (size_t i = 0; i + 1 < jpeg.n_bytes; i++) {
         if (jpeg.data[i] == 0xff && jpeg.data[i + 1] == 0xdb) jpeg.data[i + 1] = 0xe5; /* DQT becomes APP5 */
     }
-    CHECK_STATUS(stk_codec_decode(ctx, STK_ENCODING_JPEG, jpeg.data, jpeg.n_bytes, STK_MODE_L, &out, &damage, &error),
-                 STK_ERR_IMAGE);
+    CHECK_STATUS(
+        stk_codec_decode(ctx, STK_ENCODING_JPEG, jpeg.data, jpeg.n_bytes, STK_MODE_L, &out, &damage, &error),
+        STK_ERR_IMAGE);
     stk_buffer_free(&jpeg);
 }
 

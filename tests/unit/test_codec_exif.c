@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The orientation tag: byte orders, value types, values that mean nothing, directories that lie about their place. */
+ * The orientation tag: byte orders, value types, values that mean nothing, directories that lie about their
+ * place. */
 #include "codec/codec_internal.h"
 #include "support/check.h"
 
@@ -40,7 +41,7 @@ static void test_values(void)
 static void test_no_tag(void)
 {
     CHECK_EQ(with(10, 0x13), 0);
-    CHECK_EQ(with(8, 0), 0);  /* no entries */
+    CHECK_EQ(with(8, 0), 0); /* no entries */
     CHECK_EQ(with(0, 'J'), 0);
     CHECK_EQ(with(2, 41), 0);
     CHECK_EQ(stk_exif_orientation(LITTLE, 0), 0);

@@ -19,8 +19,10 @@ static bool same_box(const stk_image *whole, stk_box box, const stk_image *part)
     if (part->width != (uint32_t)box.width || part->height != (uint32_t)box.height) return false;
     if (part->channels != whole->channels) return false;
     for (uint32_t y = 0; y < part->height; y++) {
-        const uint8_t *want = whole->pixels + ((size_t)box.y + y) * whole->stride + (size_t)box.x * whole->channels;
-        if (memcmp(part->pixels + y * part->stride, want, (size_t)part->width * part->channels) != 0) return false;
+        const uint8_t *want =
+            whole->pixels + ((size_t)box.y + y) * whole->stride + (size_t)box.x * whole->channels;
+        if (memcmp(part->pixels + y * part->stride, want, (size_t)part->width * part->channels) != 0)
+            return false;
     }
     return true;
 }
@@ -44,7 +46,8 @@ static void compare_boxes(const stk_buffer *file, stk_mode mode, int n_boxes, st
 {
     stk_image whole, part;
     stk_damage_report damage;
-    if (stk_codec_decode(ctx, STK_ENCODING_JPEG, file->data, file->n_bytes, mode, &whole, &damage, NULL) != STK_OK) {
+    if (stk_codec_decode(ctx, STK_ENCODING_JPEG, file->data, file->n_bytes, mode, &whole, &damage, NULL) !=
+        STK_OK) {
         return; /* what cannot be decoded is test_odd's subject */
     }
     size_t n_bytes = whole.stride * whole.height;
@@ -55,8 +58,8 @@ static void compare_boxes(const stk_buffer *file, stk_mode mode, int n_boxes, st
     whole.pixels = kept;
     for (int i = 0; i < n_boxes; i++) {
         stk_box box = random_box(rng, whole.width, whole.height);
-        CHECK_OK(stk_codec_decode_box(ctx, STK_ENCODING_JPEG, file->data, file->n_bytes, mode, box, &part, &damage,
-                                      &error));
+        CHECK_OK(stk_codec_decode_box(ctx, STK_ENCODING_JPEG, file->data, file->n_bytes, mode, box, &part,
+                                      &damage, &error));
         boxes_compared++;
         if (!same_box(&whole, box, &part)) {
             fprintf(stderr, "%s: box %d,%d %dx%d of %ux%u differs\n", path, box.x, box.y, box.width, box.height,
@@ -102,7 +105,8 @@ static void compare_check(const uint8_t *data, size_t n_bytes, const char *path,
     stk_status decoded =
         stk_codec_decode(ctx, STK_ENCODING_JPEG, data, n_bytes, STK_MODE_RGB, &image, &by_decode, NULL);
     stk_status checked = stk_codec_check(ctx, STK_ENCODING_JPEG, data, n_bytes, &by_check, NULL);
-    if (decoded == checked && by_decode.kinds == by_check.kinds && strcmp(by_decode.text, by_check.text) == 0) return;
+    if (decoded == checked && by_decode.kinds == by_check.kinds && strcmp(by_decode.text, by_check.text) == 0)
+        return;
     fprintf(stderr, "%s, %s: decode %s %x '%s', check %s %x '%s'\n", path, what, stk_status_name(decoded),
             (unsigned)by_decode.kinds, by_decode.text, stk_status_name(checked), (unsigned)by_check.kinds,
             by_check.text);
@@ -179,11 +183,12 @@ static void test_scans_are_bounded(void)
     CHECK_OK(stk_buffer_append(&bomb, file.data + next, file.n_bytes - next, &error));
     stk_image image;
     stk_damage_report damage;
-    CHECK_STATUS(stk_codec_decode(ctx, STK_ENCODING_JPEG, bomb.data, bomb.n_bytes, STK_MODE_RGB, &image, &damage,
-                                  &error),
-                 STK_ERR_LIMIT);
+    CHECK_STATUS(
+        stk_codec_decode(ctx, STK_ENCODING_JPEG, bomb.data, bomb.n_bytes, STK_MODE_RGB, &image, &damage, &error),
+        STK_ERR_LIMIT);
     CHECK(strstr(error.text, "scans") != NULL);
-    CHECK_STATUS(stk_codec_check(ctx, STK_ENCODING_JPEG, bomb.data, bomb.n_bytes, &damage, &error), STK_ERR_LIMIT);
+    CHECK_STATUS(stk_codec_check(ctx, STK_ENCODING_JPEG, bomb.data, bomb.n_bytes, &damage, &error),
+                 STK_ERR_LIMIT);
     stk_buffer_free(&file);
     stk_buffer_free(&bomb);
 }
@@ -199,8 +204,9 @@ static void test_max_pixels(void)
     stk_image image;
     CHECK_STATUS(stk_codec_probe(small, file.data, file.n_bytes, &info, &error), STK_ERR_LIMIT);
     CHECK(strstr(error.text, "max_pixels") != NULL);
-    CHECK_STATUS(stk_codec_decode(small, STK_ENCODING_JPEG, file.data, file.n_bytes, STK_MODE_RGB, &image, NULL, &error),
-                 STK_ERR_LIMIT);
+    CHECK_STATUS(
+        stk_codec_decode(small, STK_ENCODING_JPEG, file.data, file.n_bytes, STK_MODE_RGB, &image, NULL, &error),
+        STK_ERR_LIMIT);
     CHECK_OK(stk_codec_probe(ctx, file.data, file.n_bytes, &info, &error));
     CHECK_EQ(info.width, 960);
     CHECK_EQ(info.height, 876);
@@ -214,7 +220,7 @@ static void test_box_outside_is_refused(void)
 {
     stk_buffer file = {0};
     read_odd("pillow__jpeg-plain-reference__hopper.jpg", &file); /* 128x128 */
-    static const stk_box boxes[] = {{-1, 0, 4, 4}, {0, -1, 4, 4},  {0, 0, 0, 4},         {0, 0, 4, 0},
+    static const stk_box boxes[] = {{-1, 0, 4, 4},  {0, -1, 4, 4},  {0, 0, 0, 4},         {0, 0, 4, 0},
                                     {1, 0, 128, 1}, {0, 127, 1, 2}, {INT32_MAX, 0, 2, 2}, {0, 0, 4, -4}};
     for (size_t i = 0; i < sizeof boxes / sizeof boxes[0]; i++) {
         stk_image image;

@@ -17,9 +17,11 @@ static const struct {
     const char *file, *expect, *why;
 } DEVIATIONS[] = {
     {"gofuzz__png-fuzz__d0f435a17374.png", "damaged",
-     "its data end after 13 whole rows of 32: missing rows are damage in every format, so that --on-damaged decides"},
+     "its data end after 13 whole rows of 32: missing rows are damage in every format, so that --on-damaged "
+     "decides"},
     {"pillow__bmp-truncated__shortfile.bmp", "damaged",
-     "its data end after 13 whole rows of 64: missing rows are damage in every format, so that --on-damaged decides"},
+     "its data end after 13 whole rows of 64: missing rows are damage in every format, so that --on-damaged "
+     "decides"},
 };
 
 enum { MAX_FIELDS = 16 };
@@ -218,7 +220,8 @@ static bool read_npy(const stk_buffer *file, stk_image *out)
     size_t header = 10 + (size_t)(file->data[8] | file->data[9] << 8);
     const char *shape = memmem(file->data, header, "'shape': (", 10);
     if (shape == NULL || sscanf(shape + 10, "%u, %u, 3)", &h, &w) != 2) return false;
-    *out = (stk_image){.pixels = file->data + header, .width = w, .height = h, .stride = 3 * (size_t)w, .channels = 3};
+    *out = (stk_image){
+        .pixels = file->data + header, .width = w, .height = h, .stride = 3 * (size_t)w, .channels = 3};
     return header + out->stride * h == file->n_bytes;
 }
 
@@ -254,8 +257,10 @@ static void test_expected_pictures(void)
         {"jpegdecoder__grayscale_long.png", "jpegdecoder__jpeg-gray-1x1000__grayscale_long.jpg"},
         {"jpegdecoder__jpg-cmyk-1.png", "jpegdecoder__jpeg-cmyk-jfif-adobe0__jpg-cmyk-1.jpg"},
         {"jpegdecoder__jpg-size-33x33.png", "jpegdecoder__jpeg-tiny-33x33__jpg-size-33x33.jpg"},
-        {"jpegdecoder__non-interleaved-mcu.png", "jpegdecoder__jpeg-progressive-noninterleaved__non-interleaved-mcu.jpg"},
-        {"jpegdecoder__progressive-missing-ac.png", "jpegdecoder__jpeg-progressive-missing-ac__progressive-missing-ac.jpg"},
+        {"jpegdecoder__non-interleaved-mcu.png",
+         "jpegdecoder__jpeg-progressive-noninterleaved__non-interleaved-mcu.jpg"},
+        {"jpegdecoder__progressive-missing-ac.png",
+         "jpegdecoder__jpeg-progressive-missing-ac__progressive-missing-ac.jpg"},
         {"jpegdecoder__restarts.png", "jpegdecoder__jpeg-restart-interval-5-33x33__restarts.jpg"},
         {"jpegdecoder__rgb.png", "jpegdecoder__jpeg-rgb-adobe0__rgb.jpg"},
         {"jpegdecoder__ycck.png", "jpegdecoder__jpeg-ycck-adobe2__ycck.jpg"},
@@ -275,8 +280,8 @@ static void test_expected_pictures(void)
         read_corpus("odd_expected", pairs[i][0], &want_file);
         read_corpus("odd", pairs[i][1], &file);
         if (!read_npy(&want_file, &want)) {
-            CHECK_OK(stk_codec_decode(other, STK_ENCODING_PNG, want_file.data, want_file.n_bytes, STK_MODE_RGB, &want,
-                                      NULL, &error));
+            CHECK_OK(stk_codec_decode(other, STK_ENCODING_PNG, want_file.data, want_file.n_bytes, STK_MODE_RGB,
+                                      &want, NULL, &error));
         }
         CHECK_OK(stk_codec_probe(ctx, file.data, file.n_bytes, &info, &error));
         CHECK_OK(stk_codec_decode(ctx, info.encoding, file.data, file.n_bytes, STK_MODE_RGB, &got, NULL, &error));
@@ -293,8 +298,9 @@ static void test_expected_pictures(void)
     }
 }
 
-/* No byte of a hostile file may matter beyond its own bytes: truncations and changed bytes, each in an allocation of
- * its exact size, so that sanitizers and valgrind see a read beyond it. Statuses must be ones a file can cause. */
+/* No byte of a hostile file may matter beyond its own bytes: truncations and changed bytes, each in an allocation
+ * of its exact size, so that sanitizers and valgrind see a read beyond it. Statuses must be ones a file can
+ * cause. */
 static void try_bytes(stk_codec_ctx *small, const uint8_t *data, size_t n_bytes)
 {
     stk_image image;
@@ -307,8 +313,8 @@ static void try_bytes(stk_codec_ctx *small, const uint8_t *data, size_t n_bytes)
     stk_status probed = stk_codec_probe(small, copy, n_bytes, &info, &error);
     CHECK(probed != STK_ERR_INTERNAL && probed != STK_ERR_ARGUMENT);
     stk_status status = stk_codec_decode(small, encoding, copy, n_bytes, STK_MODE_RGB, &image, &damage, &error);
-    CHECK(status == STK_OK || status == STK_ERR_IMAGE || status == STK_ERR_UNSUPPORTED || status == STK_ERR_LIMIT ||
-          status == STK_ERR_MEMORY);
+    CHECK(status == STK_OK || status == STK_ERR_IMAGE || status == STK_ERR_UNSUPPORTED ||
+          status == STK_ERR_LIMIT || status == STK_ERR_MEMORY);
     if (status == STK_OK) (void)hash_of(&image); /* all pixels can be read */
     free(copy);
 }

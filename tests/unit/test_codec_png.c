@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG files with each kind of damage, and where an orientation can hide. Files are made here, uncompressed, so that
- * single bytes can be changed with known meaning. */
+ * PNG files with each kind of damage, and where an orientation can hide. Files are made here, uncompressed, so
+ * that single bytes can be changed with known meaning. */
 #include <stoker/stoker.h>
 
 #include <zlib.h>
@@ -48,8 +48,8 @@ static uint8_t value(uint32_t y, uint32_t i)
 
 typedef struct recipe {
     uint8_t color, interlace;
-    uint32_t rows;         /* stored in the image data */
-    const char *extra;     /* type of a chunk before the data, or NULL */
+    uint32_t rows;     /* stored in the image data */
+    const char *extra; /* type of a chunk before the data, or NULL */
     const void *extra_body;
     size_t n_extra;
 } recipe;
@@ -74,7 +74,8 @@ static stk_buffer make(const recipe *r)
 
 static stk_status decode(const stk_buffer *file, stk_image *image, stk_damage_report *damage)
 {
-    return stk_codec_decode(ctx, STK_ENCODING_PNG, file->data, file->n_bytes, STK_MODE_RGB, image, damage, &error);
+    return stk_codec_decode(ctx, STK_ENCODING_PNG, file->data, file->n_bytes, STK_MODE_RGB, image, damage,
+                            &error);
 }
 
 /* The first `rows` rows are those written, the others black. */
@@ -84,7 +85,8 @@ static void check_pixels(const stk_image *image, uint32_t rows)
     CHECK_EQ(image->width, W);
     CHECK_EQ(image->height, H);
     for (uint32_t y = 0; y < H; y++) {
-        for (uint32_t i = 0; i < 3 * W; i++) wrong += image->pixels[y * image->stride + i] != (y < rows ? value(y, i) : 0);
+        for (uint32_t i = 0; i < 3 * W; i++)
+            wrong += image->pixels[y * image->stride + i] != (y < rows ? value(y, i) : 0);
     }
     CHECK_EQ(wrong, 0);
 }
@@ -198,9 +200,9 @@ static void test_odd_ancillary_chunks(void)
         size_t n;
         stk_damage kind;
     } cases[] = {
-        {"gAMA", "\0\0\0\0", 4, STK_DAMAGE_NONE},  {"gAMA", "\0\0", 2, STK_DAMAGE_HEADER},
-        {"pHYs", "", 0, STK_DAMAGE_HEADER},        {"iCCP", "name\0\0rubbish", 13, STK_DAMAGE_NONE},
-        {"iCCP", "name\0\1x", 7, STK_DAMAGE_HEADER}, {"prVt", "whatever", 8, STK_DAMAGE_NONE},
+        {"gAMA", "\0\0\0\0", 4, STK_DAMAGE_NONE},     {"gAMA", "\0\0", 2, STK_DAMAGE_HEADER},
+        {"pHYs", "", 0, STK_DAMAGE_HEADER},           {"iCCP", "name\0\0rubbish", 13, STK_DAMAGE_NONE},
+        {"iCCP", "name\0\1x", 7, STK_DAMAGE_HEADER},  {"prVt", "whatever", 8, STK_DAMAGE_NONE},
         {"tRNS", "\0\0\0\0\0\0", 6, STK_DAMAGE_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -255,8 +257,8 @@ static void test_written_and_read(void)
         stk_image image = {.pixels = pixels, .stride = 99, .width = 33, .height = 9, .channels = channels}, back;
         stk_buffer file = {0};
         CHECK_OK(stk_codec_encode_png(ctx, &image, &file, &error));
-        CHECK_OK(stk_codec_decode(ctx, STK_ENCODING_PNG, file.data, file.n_bytes, channels == 1 ? STK_MODE_L : STK_MODE_RGB,
-                                  &back, NULL, &error));
+        CHECK_OK(stk_codec_decode(ctx, STK_ENCODING_PNG, file.data, file.n_bytes,
+                                  channels == 1 ? STK_MODE_L : STK_MODE_RGB, &back, NULL, &error));
         CHECK_EQ(back.channels, channels);
         for (uint32_t y = 0; y < 9; y++) {
             CHECK(memcmp(pixels + y * 99, back.pixels + y * back.stride, (size_t)33 * channels) == 0);
