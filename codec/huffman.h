@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Huffman coding of tile segments: codes as JPEG has them (at most 16 bits, canonical), built by package-merge,
- * and two decoders with the same results: a plain one that defines what is right, and an interleaved one
- * that decodes four segments at once without branches on the data. Included only by tiles_*.c and huffman_*.c. */
+ * and two decoders with the same results: a plain one that defines what is right, and a fast one that decodes
+ * two segments at once, up to two symbols a step, without branches on the data. Included only by tiles_*.c
+ * and huffman_*.c. */
 #ifndef STK_CODEC_HUFFMAN_H
 #define STK_CODEC_HUFFMAN_H
 
@@ -37,21 +38,22 @@ void stk_huffman_build(const uint32_t counts[256], stk_huffman_spec *out);
 /* For encoders: codes[symbol] = code << 8 | bits; 0 for symbols without a code. */
 void stk_huffman_codes(const stk_huffman_spec *spec, uint32_t codes[256]);
 
-/* One step of the interleaved decoder: what the next STK_HUFFMAN_BITS bits of a segment mean. */
+/* One step of the fast decoder: what the next STK_HUFFMAN_BITS bits of a segment mean. One symbol with its value
+ * bits, or two where both fit. A symbol that does not fit is left to the slow way. */
 enum { STK_HUFFMAN_BITS = 11 };
 typedef struct stk_huffman_entry {
-    uint8_t n_bits;    /* of code and value together; 0 = take the slow way */
-    uint8_t advance;   /* of the coefficient pointer, bytes */
-    int16_t keep;      /* mask of the pointer after the advance: -1, or -128 to go on to the next block */
-    uint8_t code_bits; /* slow way: bits of the code; 0 = longer than the table */
-    uint8_t size;      /* slow way: bits of the value */
-    int16_t value;     /* of the coefficient just before the advanced pointer */
+    uint8_t n_bits;        /* of the step; 0 = take the slow way */
+    uint8_t advance;       /* of the coefficient pointer, bytes; bit 0 set: then on to the next block */
+    uint8_t first_bits;    /* of the first symbol. Slow way: of its code alone; 0 = code longer than the table */
+    uint8_t first_advance; /* for the first symbol */
+    int16_t first_value;   /* of the coefficient before the pointer so advanced. Slow way: bits of the value */
+    int16_t value;         /* of the coefficient before the pointer after the step */
 } stk_huffman_entry;
 
 typedef struct stk_huffman_table {
     stk_huffman_entry entries[1 << STK_HUFFMAN_BITS];
     /* For codes longer than the table: codes of l bits are below limit[l] (left-aligned to 16 bits), and
-     * symbol[(code >> (16 - l)) + offset[l]]. */
+     * symbols[(code >> (16 - l)) + offset[l]]. */
     uint32_t limit[STK_TILE_MAX_CODE_BITS + 1];
     int32_t offset[STK_TILE_MAX_CODE_BITS + 1];
     uint8_t symbols[256]; /* padded so that a masked index stays inside */
@@ -79,8 +81,8 @@ typedef struct stk_huffman_job {
     uint32_t n_blocks;          /* of a segment, 1 .. STK_TILE_MAX_BLOCKS */
     const uint8_t *block_table; /* for each block of a segment: 0 luma, 1 chroma */
     const stk_huffman_tables *tables;
-    /* n_segments * n_blocks blocks of 64, zero at entry, 128-byte aligned, followed by 64 bytes that may be
-     * written. Filled with the coefficients in zigzag order, DC as differences. */
+    /* n_segments * n_blocks blocks of 64, zero at entry, 128-byte aligned. Filled with the coefficients in zigzag
+     * order, DC as differences. */
     int16_t *coefs;
 } stk_huffman_job;
 
@@ -88,6 +90,6 @@ typedef struct stk_huffman_job {
  * more bits than it has or leaves a whole byte over; the coefficients are then undefined (but inside coefs). */
 typedef bool (*stk_huffman_decode_fn)(const stk_huffman_job *job);
 bool stk_huffman_decode_scalar(const stk_huffman_job *job);
-bool stk_huffman_decode_x4(const stk_huffman_job *job);
+bool stk_huffman_decode_fast(const stk_huffman_job *job);
 
 #endif

@@ -19,7 +19,7 @@ enum { BLOCK_BYTES = 64 * sizeof(int16_t), ALIGN = 128 };
 
 static stk_huffman_decode_fn decoder_for(stk_family family)
 {
-    return family == STK_FAMILY_SCALAR ? stk_huffman_decode_scalar : stk_huffman_decode_x4;
+    return family == STK_FAMILY_SCALAR ? stk_huffman_decode_scalar : stk_huffman_decode_fast;
 }
 
 /* ---- tables ---- */
@@ -99,7 +99,7 @@ static stk_status band_open(stk_codec_ctx *ctx, band *b, const stk_tile_source *
         uint32_t block = i % g->mcu_blocks;
         b->block_table[i] = g->n_components == 3 && block >= g->first_block[1];
     }
-    size_t coefs = align_up(row_bytes(b) * max_rows + 64); /* 64: see stk_huffman_job */
+    size_t coefs = align_up(row_bytes(b) * max_rows);
     size_t list = align_up(sizeof(stk_huffman_segment) * n_tiles * max_rows);
     uint8_t *memory;
     STK_TRY(stk_codec_scratch(ctx, STK_SCRATCH_COEFS, coefs + list + 2 * b->reach + ALIGN, &memory, error));
@@ -127,6 +127,7 @@ static void list_segments(band *b, uint32_t row, uint32_t n_rows)
     size_t copied_from = SIZE_MAX;
     for (uint32_t y = row; y < row + n_rows; y++) {
         skip_to(b, (size_t)y * s->head.g.tile_cols + b->tile_x0);
+        size_t row_at = b->at;
         for (uint32_t t = 0; t < b->n_tiles; t++, b->next++) {
             uint32_t n_bytes = stk_load16(s->head.lengths + 2 * b->next);
             out->n_bytes = n_bytes;
@@ -142,6 +143,7 @@ static void list_segments(band *b, uint32_t row, uint32_t n_rows)
             out++;
             b->at += n_bytes;
         }
+        for (; row_at < b->at; row_at += 64) __builtin_prefetch(s->tiles + row_at);
     }
 }
 
@@ -162,12 +164,12 @@ static stk_status band_decode(stk_codec_ctx *ctx, band *b, uint32_t row, uint32_
                     (unsigned)row, (unsigned)(row + n_rows - 1));
 }
 
-stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, uint32_t row, uint32_t n_rows,
-                                 int16_t **out, stk_error *error)
+stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part, int16_t **out,
+                                 stk_error *error)
 {
     band b;
-    STK_TRY(band_open(ctx, &b, source, 0, source->head.g.tile_cols, n_rows, error));
-    STK_TRY(band_decode(ctx, &b, row, n_rows, error));
+    STK_TRY(band_open(ctx, &b, source, part.tile, part.n_tiles, part.n_rows, error));
+    STK_TRY(band_decode(ctx, &b, part.row, part.n_rows, error));
     *out = b.coefs;
     return STK_OK;
 }
@@ -237,13 +239,19 @@ static void transform_row(const stk_tile_source *s, const stk_tile_window *w, st
     }
 }
 
+uint32_t stk_tile_band_rows(const stk_tile_geometry *g, uint32_t n_tiles)
+{
+    size_t one_row = (size_t)n_tiles * g->segment_blocks * BLOCK_BYTES;
+    return one_row < BAND_BYTES ? (uint32_t)(BAND_BYTES / one_row) : 1;
+}
+
 static stk_status decode_window(stk_codec_ctx *ctx, const stk_tile_source *s, const stk_tile_window *w,
                                 const stk_planes *planes, stk_error *error)
 {
     const stk_tile_geometry *g = &s->head.g;
     uint32_t n_tiles = w->tile_x1 - w->tile_x0, n_rows = w->mcu_y1 - w->mcu_y0;
     size_t one_row = (size_t)n_tiles * g->segment_blocks * BLOCK_BYTES;
-    uint32_t rows_a_band = BAND_BYTES > 2 * one_row ? (uint32_t)(BAND_BYTES / one_row) : 1;
+    uint32_t rows_a_band = stk_tile_band_rows(g, n_tiles);
     if (rows_a_band > n_rows) rows_a_band = n_rows;
     stk_idct_row_fn idct = stk_idct_row_for(ctx->family);
     band b;

@@ -63,8 +63,9 @@ static stk_status picture_fill(picture *p, stk_codec_ctx *ctx, const stk_tile_so
 {
     for (uint32_t y = 0; y < p->coefs.g.mcu_rows; y++) {
         int16_t *decoded;
-        STK_TRY(stk_tile_source_coefs(ctx, source, y, 1, &decoded, error));
-        stk_tile_sum_dc(&source->head.g, decoded, source->head.g.tile_cols);
+        stk_tile_part part = {.n_tiles = source->head.g.tile_cols, .row = y, .n_rows = 1};
+        STK_TRY(stk_tile_source_coefs(ctx, source, part, &decoded, error));
+        stk_tile_sum_dc(&source->head.g, decoded, part.n_tiles);
         place_row(p, y, decoded);
     }
     return STK_OK;

@@ -133,10 +133,18 @@ typedef struct stk_tile_source {
 stk_status stk_tile_source_open(stk_codec_ctx *ctx, const uint8_t *tiles, size_t n_bytes,
                                 const stk_tile_tables *tables, stk_tile_source *out, stk_error *error);
 
-/* Decodes whole MCU rows [row, row + n_rows) into STK_SCRATCH_COEFS: segments row-major, blocks in segment
- * order, 64 coefficients in zigzag order, DC as differences. */
-stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, uint32_t row, uint32_t n_rows,
-                                 int16_t **out, stk_error *error);
+/* Segments [tile, tile + n_tiles) of the MCU rows [row, row + n_rows). */
+typedef struct stk_tile_part {
+    uint32_t tile, n_tiles, row, n_rows;
+} stk_tile_part;
+
+/* Decodes them into STK_SCRATCH_COEFS: segments row-major, blocks in segment order, 64 coefficients in zigzag
+ * order, DC as differences. */
+stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part, int16_t **out,
+                                 stk_error *error);
+
+/* MCU rows that decode_box decodes at a time when it needs n_tiles of each. */
+uint32_t stk_tile_band_rows(const stk_tile_geometry *g, uint32_t n_tiles);
 
 /* DC differences -> DC, in n_tiles segments of one MCU row. */
 void stk_tile_sum_dc(const stk_tile_geometry *g, int16_t *coefs, uint32_t n_tiles);

@@ -52,7 +52,8 @@ static stk_status verify_coefs(stk_codec_ctx *ctx, const stk_coefs *coefs, const
     for (uint32_t y = 0; y < g->mcu_rows; y += step) {
         uint32_t n = g->mcu_rows - y < step ? g->mcu_rows - y : step;
         int16_t *decoded;
-        STK_TRY(stk_tile_source_coefs(ctx, &source, y, n, &decoded, error));
+        stk_tile_part part = {.n_tiles = g->tile_cols, .row = y, .n_rows = n};
+        STK_TRY(stk_tile_source_coefs(ctx, &source, part, &decoded, error));
         for (uint32_t i = 0; i < n; i++) {
             if (row_equal(coefs, y + i, decoded + row_coefs * i)) continue;
             return stk_fail(error, STK_ERR_UNSUPPORTED, "verification failed: its tiles decode to other coefficients");
