@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -400,7 +401,9 @@ def test_torch_names(tiny: Path) -> None:
         )  # fmt: skip
     assert loader.drop_last and len(loader) == 4 and loader.batch_size == 50
     assert loader.dataset is ds and len(loader.sampler) == 211
-    next(iter(loader))
+    deadline = time.monotonic() + 10
+    while loader.stats()["n_threads"] < min(2, stoker.usable_threads()) and time.monotonic() < deadline:
+        time.sleep(0.01)  # threads count once they run
     assert loader.stats()["n_threads"] == min(2, stoker.usable_threads())
     loader.sampler.set_epoch(5)
     assert loader.epoch == 5
