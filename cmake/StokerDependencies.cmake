@@ -61,6 +61,23 @@ else()
   list(APPEND STOKER_FEATURES "GIF|no|GIF: apt-get install libgif-dev")
 endif()
 
+# CUDA: only a compiler is needed; the CUDA part is loaded on demand at run time.
+option(STOKER_CUDA "Build the CUDA part where an nvcc is" ON)
+set(STOKER_CUDA_ARCHITECTURES "" CACHE STRING "Architectures of the CUDA part (90, say); empty = all that nvcc knows")
+set(STOKER_NVCC "")
+if(STOKER_CUDA)
+  find_program(STOKER_NVCC_PROGRAM nvcc HINTS /usr/local/cuda/bin)
+  if(STOKER_NVCC_PROGRAM)
+    set(STOKER_NVCC ${STOKER_NVCC_PROGRAM})
+  endif()
+endif()
+if(STOKER_NVCC)
+  list(APPEND STOKER_FEATURES "CUDA|yes|${STOKER_NVCC}")
+else()
+  list(APPEND STOKER_FEATURES "CUDA|no|GPU decoding: install nvcc (nvidia-cuda-toolkit), or use a wheel")
+endif()
+list(APPEND STOKER_LIBRARIES ${CMAKE_DL_LIBS})
+
 configure_file(cmake/features.h.in include/internal/stoker_features.h @ONLY)
 
 # A folder of ours as an object library. stoker_component(name sources...)

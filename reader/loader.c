@@ -4,6 +4,7 @@
 #include <stoker/loader.h>
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -81,6 +82,14 @@ static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const 
     env->height = natural ? 0 : o->transform.out_height;
     stk_norm_table_fill(&env->norm, o->dtype, env->channels, o->mean, o->std, o->norm_v2);
     return STK_OK;
+}
+
+void stk_loader_norm_table(const stk_loader_options *o, void *table)
+{
+    stk_norm_table norm;
+    stk_norm_table_fill(&norm, o->dtype, 3, o->mean, o->std, o->norm_v2);
+    if (o->dtype == STK_DTYPE_F32) memcpy(table, norm.f32, sizeof norm.f32);
+    else memcpy(table, norm.f16, sizeof norm.f16);
 }
 
 static stk_status plan_columns(stk_loader *l, const stk_dataset *dataset, const stk_loader_options *o,

@@ -88,6 +88,10 @@ typedef struct stk_loader_options {
 
 STK_API void stk_loader_options_init(stk_loader_options *options);
 
+/* The table that float batches of these options are made with, for consumers that finish pixels themselves: [3][256]
+ * elements of options->dtype (not for uint8) to `table`, 4 * 768 bytes at most. */
+STK_API void stk_loader_norm_table(const stk_loader_options *options, void *table);
+
 /* One batch. Everything it points to stays valid and unchanged until stk_batch_release. */
 typedef struct stk_batch {
     uint64_t epoch;

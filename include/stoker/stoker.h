@@ -7,6 +7,8 @@
 #include <stoker/columns.h>
 #include <stoker/cpu.h>
 #include <stoker/dataset.h>
+#include <stoker/gather.h>
+#include <stoker/gpu_upload.h>
 #include <stoker/loader.h>
 #include <stoker/pack.h>
 #include <stoker/status.h>

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Device and pinned memory that is reused: blocks grow to what is asked for and come back for the next batch, so that
+ * nothing is allocated after warm-up. Counted, so that it dies with its last user: the uploader or a batch that a
+ * consumer still holds. */
+#ifndef STK_GPU_DEVICE_MEMORY_H
+#define STK_GPU_DEVICE_MEMORY_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "gpu_upload/backend.h"
+
+enum { STK_GPU_SLACK = 256 }; /* bytes behind every block that kernels may read */
+
+/* A device shared by an uploader and its batches. */
+typedef struct stk_gpu_share {
+    const stk_gpu_backend *backend;
+    stk_gpu_device *device;
+    stk_gpu_device_info info;
+    pthread_mutex_t lock;
+    uint32_t users;
+    uint64_t device_bytes, pinned_bytes;
+} stk_gpu_share;
+
+stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_share **out, stk_error *error);
+void stk_gpu_share_keep(stk_gpu_share *share);
+void stk_gpu_share_drop(stk_gpu_share *share);
+
+typedef struct stk_gpu_block {
+    void *memory;
+    size_t capacity;
+    bool pinned;
+} stk_gpu_block;
+
+/* Grows the block to n_bytes and a quarter more (contents are lost when it grows). The caller knows that nothing in
+ * flight uses it. */
+stk_status stk_gpu_block_fit(stk_gpu_share *share, stk_gpu_block *block, size_t n_bytes, stk_error *error);
+void stk_gpu_block_free(stk_gpu_share *share, stk_gpu_block *block);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu_upload/job.h"
+
+#include <stdlib.h>
+
+#include "common/fail.h"
+
+stk_status stk_job_pool_open(stk_gpu_share *share, stk_job_pool **out, stk_error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL) return stk_fail_memory(error, "the uploader");
+    pthread_mutex_init(&(*out)->lock, NULL);
+    (*out)->share = share;
+    stk_gpu_share_keep(share);
+    return STK_OK;
+}
+
+static void free_pool(stk_job_pool *pool)
+{
+    stk_gpu_share_drop(pool->share);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+static void free_job(stk_job *job)
+{
+    stk_gpu_share *s = job->pool->share;
+    void *events[5] = {job->copy_begun, job->copied, job->run_begun, job->done, job->consumed};
+    /* A consumer's last kernels may still read the tensor. */
+    if (job->was_consumed && job->consumed != NULL) (void)s->backend->event_sync(s->device, job->consumed, NULL);
+    stk_gpu_block *blocks[5] = {&job->bytes, &job->plan, &job->out, &job->extras, &job->staging};
+    for (int i = 0; i < 5; i++) stk_gpu_block_free(s, blocks[i]);
+    for (int i = 0; i < 5; i++)
+        if (events[i] != NULL) s->backend->event_close(s->device, events[i]);
+    free(job->ids);
+    free(job->labels);
+    free(job->statuses);
+    free(job->columns);
+    free(job);
+}
+
+void stk_job_pool_close(stk_job_pool **pool)
+{
+    stk_job_pool *p = *pool;
+    if (p == NULL) return;
+    pthread_mutex_lock(&p->lock);
+    p->closed = true;
+    stk_job *list = p->free;
+    p->free = NULL;
+    for (stk_job *j = list; j != NULL; j = j->next) p->live--;
+    bool last = p->live == 0;
+    pthread_mutex_unlock(&p->lock);
+    while (list != NULL) {
+        stk_job *next = list->next;
+        free_job(list);
+        list = next;
+    }
+    if (last) free_pool(p);
+    *pool = NULL;
+}
+
+static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
+{
+    stk_gpu_share *s = pool->share;
+    stk_job *job = calloc(1, sizeof *job);
+    if (job == NULL) return stk_fail_memory(error, "a batch");
+    job->pool = pool;
+    job->staging.pinned = true;
+    void **events[5] = {&job->copy_begun, &job->copied, &job->run_begun, &job->done, &job->consumed};
+    for (int i = 0; i < 5; i++) {
+        stk_status status = s->backend->event_open(s->device, events[i], error);
+        if (status != STK_OK) {
+            free_job(job);
+            return status;
+        }
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->live++;
+    pthread_mutex_unlock(&pool->lock);
+    *out = job;
+    return STK_OK;
+}
+
+stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error)
+{
+    pthread_mutex_lock(&pool->lock);
+    stk_job *job = pool->free;
+    if (job != NULL) pool->free = job->next;
+    pthread_mutex_unlock(&pool->lock);
+    if (job == NULL) STK_TRY(new_job(pool, &job, error));
+    job->next = NULL;
+    *out = job;
+    return STK_OK;
+}
+
+void stk_job_put(stk_job *job)
+{
+    stk_job_pool *pool = job->pool;
+    pthread_mutex_lock(&pool->lock);
+    bool closed = pool->closed, last = false;
+    if (closed) {
+        last = --pool->live == 0;
+    } else {
+        job->next = pool->free;
+        pool->free = job;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!closed) return;
+    free_job(job);
+    if (last) free_pool(pool);
+}
+
+stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *error)
+{
+    if (job->columns == NULL) job->columns = calloc((size_t)n_columns + 1, sizeof *job->columns);
+    if (job->columns == NULL) return stk_fail_memory(error, "a batch");
+    if (n <= job->capacity) return STK_OK;
+    free(job->ids);
+    free(job->labels);
+    free(job->statuses);
+    job->capacity = 0;
+    job->ids = malloc(n * sizeof *job->ids);
+    job->labels = malloc(n * sizeof *job->labels);
+    job->statuses = malloc(n * sizeof *job->statuses);
+    if (job->ids == NULL || job->labels == NULL || job->statuses == NULL) return stk_fail_memory(error, "a batch");
+    job->capacity = n;
+    return STK_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One batch on its way through the device: its memory, its events, its place in the pool. A job is the consumer's
+ * between next and release; then it is reused, or freed when the uploader is gone. */
+#ifndef STK_GPU_JOB_H
+#define STK_GPU_JOB_H
+
+#include <stdbool.h>
+
+#include <stoker/gpu_upload.h>
+
+#include "gpu_upload/device_memory.h"
+#include "gpu_upload/gpu_plan.h"
+
+typedef struct stk_job_pool stk_job_pool;
+
+typedef struct stk_job {
+    stk_device_batch batch; /* first: a batch's address is its job's */
+    stk_job_pool *pool;
+    struct stk_job *next;
+    stk_gpu_block bytes, plan, out, extras; /* device: gathered bytes; plan; tensor; labels, columns, statuses */
+    stk_gpu_block staging;                  /* pinned: plan, labels, columns on their way in; statuses back */
+    void *copy_begun, *copied, *run_begun, *done, *consumed;
+    bool was_consumed; /* `consumed` was recorded: writers wait for it */
+    bool counted;      /* its times are in the statistics */
+    stk_batch *source; /* the loader's batch while its memory is being copied */
+    uint32_t capacity; /* entries that the host arrays hold */
+    uint64_t *ids;
+    int64_t *labels;
+    int32_t *statuses;
+    const void **columns;
+    const int32_t *device_statuses; /* in staging, once `done` */
+    uint64_t uploaded;
+    char state[STK_STATE_BYTES];
+} stk_job;
+
+struct stk_job_pool {
+    stk_gpu_share *share;
+    pthread_mutex_t lock;
+    stk_job *free;
+    uint32_t live; /* jobs that exist */
+    bool closed;
+};
+
+stk_status stk_job_pool_open(stk_gpu_share *share, stk_job_pool **out, stk_error *error);
+/* Frees what is free; the rest goes when it is released. */
+void stk_job_pool_close(stk_job_pool **pool);
+
+/* A free job, or a new one. */
+stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error);
+/* Back to the pool. */
+void stk_job_put(stk_job *job);
+/* Room for n entries and n_columns columns in the host arrays. */
+stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *error);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One batch onto the device: two copies (the gathered bytes; plan, labels and columns), then the kernels. */
+#include <string.h>
+
+#include <stoker/gather.h>
+
+#include "common/fail.h"
+#include "gpu_upload/uploader_internal.h"
+
+enum { ALIGN = 256 };
+
+static uint64_t align(uint64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+static uint64_t element_bytes(stk_dtype dtype)
+{
+    return dtype == STK_DTYPE_U8 ? 1 : dtype == STK_DTYPE_F32 ? 4 : 2;
+}
+
+/* Where labels, columns and statuses lie in `extras`, and how much of it is copied in. */
+typedef struct extras {
+    uint64_t labels, columns, statuses, copied, n_bytes;
+} extras;
+
+static extras lay_out_extras(const stk_uploader *u, const stk_batch *b)
+{
+    extras x = {0};
+    uint64_t at = align((uint64_t)b->n * sizeof(int64_t));
+    x.columns = at;
+    for (uint32_t c = 0; c < b->n_columns; c++) at += align(u->column_sizes[c] * b->n);
+    x.copied = at;
+    x.statuses = at;
+    x.n_bytes = at + align((uint64_t)b->n * sizeof(int32_t));
+    return x;
+}
+
+static void fill_batch(stk_uploader *u, const stk_batch *b, stk_job *job)
+{
+    stk_device_batch *d = &job->batch;
+    memcpy(job->ids, b->ids, b->n * sizeof *job->ids);
+    memcpy(job->labels, b->labels, b->n * sizeof *job->labels);
+    memcpy(job->statuses, b->statuses, b->n * sizeof *job->statuses);
+    *d = (stk_device_batch){.epoch = b->epoch, .index = b->index, .n = b->n, .n_valid = b->n_valid, .height = b->height,
+                            .width = b->width, .channels = b->channels, .dtype = u->loader_options.dtype,
+                            .layout = u->loader_options.layout, .n_columns = b->n_columns, .ids = job->ids,
+                            .host_labels = job->labels, .statuses = job->statuses, .columns = job->columns,
+                            .device = u->share->info.number};
+}
+
+/* Labels and columns into the staging behind the plan; device addresses into the batch. */
+static void stage_extras(const stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, uint8_t *staging)
+{
+    uint8_t *device = job->extras.memory;
+    memcpy(staging + x->labels, b->labels, b->n * sizeof(int64_t));
+    job->batch.labels = (const int64_t *)(void *)(device + x->labels);
+    uint64_t at = x->columns;
+    for (uint32_t c = 0; c < b->n_columns; c++) {
+        memcpy(staging + at, b->columns[c], u->column_sizes[c] * b->n);
+        job->columns[c] = device + at;
+        at += align(u->column_sizes[c] * b->n);
+    }
+}
+
+static stk_status copy(stk_uploader *u, stk_job *job, void *to, const void *from, size_t n_bytes, stk_error *error)
+{
+    if (n_bytes == 0) return STK_OK;
+    job->uploaded += n_bytes;
+    return u->share->backend->copy_in(u->share->device, to, from, n_bytes, u->copy_stream, error);
+}
+
+static stk_status begin_copies(stk_uploader *u, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    if (job->was_consumed) {
+        STK_TRY(k->event_wait(u->share->device, job->consumed, u->copy_stream, error));
+        STK_TRY(k->event_wait(u->share->device, job->consumed, u->run_stream, error));
+    }
+    job->was_consumed = false;
+    job->uploaded = 0;
+    return k->event_record(u->share->device, job->copy_begun, u->copy_stream, error);
+}
+
+static stk_status end_copies(stk_uploader *u, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    STK_TRY(k->event_record(u->share->device, job->copied, u->copy_stream, error));
+    return k->event_wait(u->share->device, job->copied, u->run_stream, error);
+}
+
+static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_gpu_plan_group *g,
+                       const stk_batch *b, const stk_gpu_output *output, int32_t *statuses, stk_gpu_group *out)
+{
+    uint8_t *plan = job->plan.memory;
+    *out = (stk_gpu_group){.bytes = job->bytes.memory,
+                           .resident = u->resident.memory.memory,
+                           .bytes_size = b->data_bytes,
+                           .resident_size = u->resident.n_bytes,
+                           .images = (const stk_gpu_image *)(void *)(plan + v->images_at) + g->first_image,
+                           .n_images = g->n_images,
+                           .axes = (int32_t *)(void *)(plan + v->axes_at),
+                           .scratch = u->scratch.memory,
+                           .norm = u->norm.memory,
+                           .out = job->out.memory,
+                           .status = statuses,
+                           .output = *output};
+    for (int s = 0; s < STK_GPU_STAGES; s++) {
+        out->items[s] = (const stk_gpu_item *)(void *)(plan + v->items_at[s]) + g->first_item[s];
+        out->n_items[s] = g->n_items[s];
+    }
+}
+
+static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
+                             const stk_gpu_output *output, int32_t *statuses, stk_error *error)
+{
+    for (uint32_t i = 0; i < v->n_groups; i++) {
+        stk_gpu_group group;
+        fill_group(u, job, v, &v->groups[i], b, output, statuses, &group);
+        STK_TRY(u->share->backend->run(u->share->device, &group, u->run_stream, error));
+    }
+    return STK_OK;
+}
+
+static stk_gpu_output output_of(const stk_uploader *u, const stk_batch *b)
+{
+    stk_gpu_output o = {.width = b->width, .height = b->height, .channels = b->channels, .dtype = u->loader_options.dtype,
+                        .layout = u->loader_options.layout, .bgr = u->loader_options.transform.color == STK_COLOR_BGR};
+    o.image_bytes = (uint64_t)b->width * b->height * b->channels * element_bytes(u->loader_options.dtype);
+    return o;
+}
+
+/* Scratch is shared by all batches: when it must grow, what runs now is waited for. */
+static stk_status fit_scratch(stk_uploader *u, uint64_t n_bytes, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    if (n_bytes <= u->scratch.capacity && u->scratch.memory != NULL) return STK_OK;
+    STK_TRY(k->event_record(u->share->device, job->done, u->run_stream, error));
+    STK_TRY(k->event_sync(u->share->device, job->done, error));
+    return stk_gpu_block_fit(u->share, &u->scratch, (size_t)n_bytes, error);
+}
+
+static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    stk_gpu_output output = output_of(u, b);
+    k->range_push("stoker gather");
+    stk_status status = stk_gpu_plan_make(u->plan, b->data, b->data_bytes, u->resident.n_bytes, b->n, &output,
+                                          job->statuses, error);
+    k->range_pop();
+    if (status != STK_OK) return status;
+    stk_gpu_plan_view v = stk_gpu_plan_get(u->plan);
+    uint64_t plan_bytes = align(v.block_bytes);
+    STK_TRY(stk_gpu_block_fit(u->share, &job->bytes, b->data_bytes, error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->plan, (size_t)(v.axes_at + v.axes_bytes + ALIGN), error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)(plan_bytes + x->n_bytes), error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
+    STK_TRY(fit_scratch(u, v.scratch_bytes, job, error));
+    uint8_t *staging = job->staging.memory;
+    memcpy(staging, v.block, (size_t)v.block_bytes);
+    stage_extras(u, b, job, x, staging + plan_bytes);
+    STK_TRY(begin_copies(u, job, error));
+    STK_TRY(copy(u, job, job->bytes.memory, b->data, b->data_bytes, error));
+    STK_TRY(copy(u, job, job->plan.memory, staging, (size_t)v.block_bytes, error));
+    STK_TRY(copy(u, job, job->extras.memory, staging + plan_bytes, (size_t)x->copied, error));
+    STK_TRY(end_copies(u, job, error));
+    STK_TRY(k->event_record(u->share->device, job->run_begun, u->run_stream, error));
+    int32_t *device_statuses = (int32_t *)(void *)((uint8_t *)job->extras.memory + x->statuses);
+    STK_TRY(k->clear(u->share->device, device_statuses, b->n * sizeof(int32_t), u->run_stream, error));
+    STK_TRY(run_groups(u, job, &v, b, &output, device_statuses, error));
+    uint8_t *back = staging + plan_bytes + x->statuses;
+    STK_TRY(k->copy_out(u->share->device, back, device_statuses, b->n * sizeof(int32_t), u->run_stream, error));
+    job->device_statuses = (const int32_t *)(void *)back;
+    return STK_OK;
+}
+
+/* decode=cpu: the loader's finished tensor travels as it is. */
+static stk_status upload_finished(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    STK_TRY(stk_gpu_block_fit(u->share, &job->out, b->sample_bytes * b->n, error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)x->n_bytes, error));
+    stage_extras(u, b, job, x, job->staging.memory);
+    STK_TRY(begin_copies(u, job, error));
+    STK_TRY(copy(u, job, job->out.memory, b->data, b->sample_bytes * b->n, error));
+    STK_TRY(copy(u, job, job->extras.memory, job->staging.memory, (size_t)x->copied, error));
+    STK_TRY(end_copies(u, job, error));
+    job->device_statuses = NULL;
+    return k->event_record(u->share->device, job->run_begun, u->run_stream, error);
+}
+
+stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    extras x = lay_out_extras(u, source);
+    job->source = source;
+    job->counted = false;
+    STK_TRY(stk_job_fit(job, source->n, source->n_columns, error));
+    fill_batch(u, source, job);
+    STK_TRY(stk_gpu_block_fit(u->share, &job->extras, (size_t)x.n_bytes, error));
+    k->range_push("stoker upload");
+    stk_status status = u->gather ? upload_gathered(u, source, job, &x, error) : upload_finished(u, source, job, &x, error);
+    k->range_pop();
+    STK_TRY(status);
+    job->batch.data = job->out.memory;
+    return k->event_record(u->share->device, job->done, u->run_stream, error);
+}
+
+void stk_upload_release_source(stk_uploader *u, stk_job *job)
+{
+    if (job->source == NULL) return;
+    /* A failed wait means a lost device: its copies will not read the memory any more. */
+    (void)u->share->backend->event_sync(u->share->device, job->copied, NULL);
+    stk_batch_release(job->source);
+    job->source = NULL;
+}

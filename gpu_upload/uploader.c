@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The uploader: a pump thread takes batches from the loader, queues their copies and kernels, and lines them up; next()
+ * hands the first one out and makes the caller's stream wait for it. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/fail.h"
+#include "gpu_upload/uploader_internal.h"
+
+enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, SAMPLED_RECORDS = 256 };
+
+void stk_uploader_options_init(stk_uploader_options *o)
+{
+    *o = (stk_uploader_options){.struct_size = sizeof *o, .resident = STK_RESIDENT_OFF,
+                                .scratch_bytes = (uint64_t)1 << 30};
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- The pump. */
+
+/* Waits for room in the line; false when stopped. *generation is what the next ticket must still match. */
+static bool wait_for_room(stk_uploader *u, uint64_t *generation)
+{
+    pthread_mutex_lock(&u->lock);
+    while (!u->stop && u->tail - u->head >= u->n_ahead) pthread_cond_wait(&u->room, &u->lock);
+    *generation = u->generation;
+    bool go_on = !u->stop;
+    pthread_mutex_unlock(&u->lock);
+    return go_on;
+}
+
+static void line_up(stk_uploader *u, const stk_upload_ticket *ticket, uint64_t generation)
+{
+    pthread_mutex_lock(&u->lock);
+    bool keep = !u->stop && generation == u->generation;
+    if (keep) {
+        u->tickets[u->tail % STK_UPLOAD_MAX_AHEAD] = *ticket;
+        u->tail++;
+        pthread_cond_broadcast(&u->ready);
+    }
+    pthread_mutex_unlock(&u->lock);
+    if (!keep && ticket->job != NULL) stk_job_put(ticket->job);
+}
+
+static void count_upload(stk_uploader *u, const stk_job *job)
+{
+    pthread_mutex_lock(&u->lock);
+    u->stats.batches++;
+    u->stats.uploaded_bytes += job->uploaded;
+    pthread_mutex_unlock(&u->lock);
+}
+
+static void upload(stk_uploader *u, stk_batch *source, stk_upload_ticket *ticket)
+{
+    stk_job *job = NULL;
+    stk_status status = stk_job_get(u->pool, &job, &ticket->error);
+    if (status == STK_OK) status = stk_upload_batch(u, source, job, &ticket->error);
+    else stk_batch_release(source);
+    if (job != NULL) {
+        stk_upload_release_source(u, job);
+        if (status == STK_OK) {
+            count_upload(u, job);
+        } else {
+            stk_job_put(job);
+            job = NULL;
+        }
+    }
+    ticket->job = job;
+    ticket->status = status;
+}
+
+static void *pump(void *argument)
+{
+    stk_uploader *u = argument;
+    uint64_t generation;
+    while (wait_for_room(u, &generation)) {
+        stk_upload_ticket ticket = {.status = STK_OK};
+        stk_batch *source = NULL;
+        pthread_mutex_lock(&u->loader_lock);
+        ticket.status = stk_loader_next(u->loader, PUMP_POLL_MS, &source, &ticket.error);
+        if (ticket.status != STK_AGAIN && stk_loader_state(u->loader, ticket.state, NULL) != STK_OK)
+            ticket.state[0] = '\0';
+        pthread_mutex_unlock(&u->loader_lock);
+        if (ticket.status == STK_AGAIN) continue;
+        if (ticket.status == STK_OK) upload(u, source, &ticket);
+        line_up(u, &ticket, generation);
+    }
+    return NULL;
+}
+
+/* ---- Opening. */
+
+/* Records that the device can decode? The first ones tell: a data set is packed in one way. */
+static bool device_can_decode(const stk_dataset *dataset)
+{
+    uint64_t n = stk_dataset_len(dataset);
+    for (uint64_t i = 0; i < n && i < SAMPLED_RECORDS; i++) {
+        stk_record_info r;
+        if (stk_dataset_record(dataset, i, &r, NULL) != STK_OK) continue;
+        if (r.encoding == STK_ENCODING_TILES || r.encoding == STK_ENCODING_RAW) return true;
+    }
+    return false;
+}
+
+static void choose_side(stk_uploader *u)
+{
+    bool can = device_can_decode(u->dataset);
+    u->gather = u->options.decode != STK_DECODE_CPU && (can || u->options.decode == STK_DECODE_GPU);
+    const char *text = u->gather ? can ? "gpu" : "gpu: but no record is tiles or raw, so the CPU decodes them"
+                       : can     ? "cpu: asked for"
+                                 : "cpu: no tiles or raw records";
+    strncpy(u->decode_text, text, sizeof u->decode_text - 1);
+}
+
+/* The float tables, once: those that the loader's own batches are made with. */
+static stk_status upload_norm(stk_uploader *u, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    if (u->loader_options.dtype == STK_DTYPE_U8 || !u->gather) return STK_OK;
+    size_t size = u->loader_options.dtype == STK_DTYPE_F32 ? 4 : 2;
+    uint8_t table[3 * 256 * 4];
+    stk_loader_norm_table(&u->loader_options, table);
+    STK_TRY(stk_gpu_block_fit(u->share, &u->norm, 3 * 256 * size, error));
+    stk_gpu_block staging = {.pinned = true};
+    STK_TRY(stk_gpu_block_fit(u->share, &staging, sizeof table, error));
+    memcpy(staging.memory, table, 3 * 256 * size);
+    void *event = NULL;
+    stk_status status = k->event_open(u->share->device, &event, error);
+    if (status == STK_OK) status = k->copy_in(u->share->device, u->norm.memory, staging.memory, 3 * 256 * size, u->copy_stream, error);
+    if (status == STK_OK) status = k->event_record(u->share->device, event, u->copy_stream, error);
+    if (status == STK_OK) status = k->event_sync(u->share->device, event, error);
+    if (event != NULL) k->event_close(u->share->device, event);
+    stk_gpu_block_free(u->share, &staging);
+    return status;
+}
+
+/* The loader's slots in pinned memory. Called by worker threads. */
+static stk_status acquire_pinned(void *user, size_t n_bytes, void **data, void **handle, stk_error *error)
+{
+    stk_gpu_share *s = user;
+    *handle = NULL;
+    STK_TRY(s->backend->pinned_alloc(s->device, n_bytes + STK_GPU_SLACK, data, error));
+    stk_gpu_share_keep(s);
+    return STK_OK;
+}
+
+static void release_pinned(void *user, void *data, void *handle)
+{
+    stk_gpu_share *s = user;
+    (void)handle;
+    s->backend->pinned_free(s->device, data);
+    stk_gpu_share_drop(s);
+}
+
+static stk_status open_loader(stk_uploader *u, stk_error *error)
+{
+    stk_loader_options o = u->loader_options;
+    o.gather = u->gather;
+    o.gather_resident = u->resident.places;
+    o.allocator = (stk_slot_allocator){.user = u->share, .acquire = acquire_pinned, .release = release_pinned};
+    u->column_sizes = calloc((size_t)o.n_columns + 1, sizeof *u->column_sizes);
+    if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
+    for (uint32_t c = 0; c < o.n_columns; c++) {
+        stk_column column;
+        STK_TRY(stk_dataset_column(u->dataset, o.columns[c], &column, error));
+        u->column_sizes[c] = stk_type_size(column.type) * column.n_items;
+    }
+    return stk_loader_open(u->dataset, &o, &u->loader, error);
+}
+
+static stk_status start_pump(stk_uploader *u, stk_error *error)
+{
+    int rc = pthread_create(&u->pump, NULL, pump, u);
+    if (rc != 0) return stk_fail(error, STK_ERR_THREAD, "the upload thread could not be started");
+    u->pump_started = true;
+    return STK_OK;
+}
+
+static void init_locks(stk_uploader *u)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&u->loader_lock, NULL);
+    pthread_mutex_init(&u->lock, NULL);
+    pthread_cond_init(&u->ready, &monotonic);
+    pthread_cond_init(&u->room, NULL);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static stk_status open_all(stk_uploader *u, stk_error *error)
+{
+    const stk_gpu_backend *k;
+    STK_TRY(stk_gpu_share_open(u->options.backend, u->options.device, &u->share, error));
+    k = u->share->backend;
+    STK_TRY(stk_job_pool_open(u->share, &u->pool, error));
+    STK_TRY(k->stream_open(u->share->device, &u->copy_stream, error));
+    STK_TRY(k->stream_open(u->share->device, &u->run_stream, error));
+    STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes, &u->plan, error));
+    STK_TRY(stk_resident_load(u, error));
+    STK_TRY(upload_norm(u, error));
+    STK_TRY(open_loader(u, error));
+    STK_TRY(stk_loader_state(u->loader, u->state, error));
+    return start_pump(u, error);
+}
+
+stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_options *loader_options,
+                             const stk_uploader_options *options, stk_uploader **out, stk_error *error)
+{
+    *out = NULL;
+    stk_uploader_options defaults;
+    stk_uploader_options_init(&defaults);
+    if (options == NULL) options = &defaults;
+    if (options->struct_size != sizeof *options || loader_options == NULL ||
+        loader_options->struct_size != sizeof *loader_options)
+        return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by their _init function of this version");
+    stk_uploader *u = calloc(1, sizeof *u);
+    if (u == NULL) return stk_fail_memory(error, "the uploader");
+    init_locks(u);
+    u->pid = getpid();
+    u->dataset = dataset;
+    u->loader_options = *loader_options;
+    u->options = *options;
+    u->n_ahead = options->n_ahead == 0 ? DEFAULT_AHEAD : options->n_ahead;
+    if (u->n_ahead > STK_UPLOAD_MAX_AHEAD) u->n_ahead = STK_UPLOAD_MAX_AHEAD;
+    choose_side(u);
+    stk_status status = open_all(u, error);
+    if (status != STK_OK) stk_uploader_close(&u);
+    *out = u;
+    return status;
+}
+
+/* ---- Closing. */
+
+/* Jobs that nobody saw: what they queued must be over before they are written again. */
+static void drop_tickets(stk_uploader *u)
+{
+    for (; u->head != u->tail; u->head++) {
+        stk_job *job = u->tickets[u->head % STK_UPLOAD_MAX_AHEAD].job;
+        if (job == NULL) continue;
+        (void)u->share->backend->event_sync(u->share->device, job->done, NULL);
+        stk_job_put(job);
+    }
+}
+
+static void stop_pump(stk_uploader *u)
+{
+    pthread_mutex_lock(&u->lock);
+    u->stop = true;
+    pthread_cond_broadcast(&u->room);
+    pthread_cond_broadcast(&u->ready);
+    pthread_mutex_unlock(&u->lock);
+    if (u->pump_started) pthread_join(u->pump, NULL);
+}
+
+void stk_uploader_close(stk_uploader **uploader)
+{
+    if (uploader == NULL || *uploader == NULL) return;
+    stk_uploader *u = *uploader;
+    *uploader = NULL;
+    if (u->pid != getpid()) return; /* a forked child has neither the threads nor the device */
+    stop_pump(u);
+    stk_loader_close(&u->loader);
+    if (u->share != NULL) {
+        const stk_gpu_backend *k = u->share->backend;
+        /* Closing a stream waits for what is queued on it. */
+        if (u->copy_stream != NULL) k->stream_close(u->share->device, u->copy_stream);
+        if (u->run_stream != NULL) k->stream_close(u->share->device, u->run_stream);
+        drop_tickets(u);
+        stk_gpu_block_free(u->share, &u->scratch);
+        stk_gpu_block_free(u->share, &u->norm);
+        stk_resident_free(u);
+    }
+    stk_gpu_plan_close(&u->plan);
+    stk_job_pool_close(&u->pool);
+    stk_gpu_share_drop(u->share);
+    pthread_cond_destroy(&u->ready);
+    pthread_cond_destroy(&u->room);
+    pthread_mutex_destroy(&u->lock);
+    pthread_mutex_destroy(&u->loader_lock);
+    free(u->column_sizes);
+    free(u);
+}
+
+/* ---- The consumer's side. */
+
+static bool wait_ready(stk_uploader *u, int timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    while (u->head == u->tail) {
+        if (timeout_ms == 0) return false;
+        if (timeout_ms < 0) pthread_cond_wait(&u->ready, &u->lock);
+        else if (pthread_cond_timedwait(&u->ready, &u->lock, &until) != 0) return u->head != u->tail;
+    }
+    return true;
+}
+
+/* Looks at what the device said of a batch's bits, when it has said it. */
+static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    bool done = false;
+    STK_TRY(k->event_done(u->share->device, job->done, &done, error));
+    if (!done || job->counted) return STK_OK;
+    job->counted = true;
+    float up = 0, run = 0;
+    if (k->event_ms(u->share->device, job->copy_begun, job->copied, &up, NULL) == STK_OK) u->stats.upload_ms += (double)up;
+    if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
+    stk_status status = STK_OK;
+    for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
+        if (job->device_statuses[i] == 0 || job->statuses[i] != STK_OK) continue;
+        job->statuses[i] = STK_ERR_IMAGE;
+        u->stats.bad_on_device++;
+        if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
+        status = stk_fail(error, STK_ERR_IMAGE, "record %llu: a segment whose bits are invalid",
+                          (unsigned long long)job->ids[i]);
+    }
+    return status;
+}
+
+stk_status stk_uploader_next(stk_uploader *u, void *stream, int timeout_ms, stk_device_batch **out, stk_error *error)
+{
+    *out = NULL;
+    if (u->pid != getpid())
+        return stk_fail(error, STK_ERR_STATE, "this uploader was opened before fork(); open one in the child");
+    uint64_t begun = now_ns();
+    pthread_mutex_lock(&u->lock);
+    bool got = wait_ready(u, timeout_ms);
+    u->stats.consumer_wait_ns += now_ns() - begun;
+    if (!got) {
+        pthread_mutex_unlock(&u->lock);
+        return STK_AGAIN;
+    }
+    stk_upload_ticket ticket = u->tickets[u->head % STK_UPLOAD_MAX_AHEAD];
+    u->head++;
+    memcpy(u->state, ticket.state, sizeof u->state);
+    pthread_cond_signal(&u->room);
+    stk_status status = ticket.status;
+    if (status == STK_OK) status = look_at_bits(u, ticket.job, &ticket.error);
+    pthread_mutex_unlock(&u->lock);
+    if (status == STK_OK)
+        status = u->share->backend->event_wait(u->share->device, ticket.job->done, stream, &ticket.error);
+    if (status == STK_OK) {
+        *out = &ticket.job->batch;
+        return STK_OK;
+    }
+    if (ticket.job != NULL) stk_job_put(ticket.job);
+    if (error != NULL && status != STK_END) *error = ticket.error;
+    return status;
+}
+
+void stk_device_batch_release(stk_device_batch *batch, void *stream)
+{
+    if (batch == NULL) return;
+    stk_job *job = (stk_job *)batch;
+    stk_gpu_share *s = job->pool->share;
+    job->was_consumed = s->backend->event_record(s->device, job->consumed, stream, NULL) == STK_OK;
+    stk_job_put(job);
+}
+
+stk_status stk_device_batch_read(const stk_device_batch *batch, const void *device_memory, void *host_memory,
+                                 size_t n_bytes, stk_error *error)
+{
+    const stk_job *job = (const stk_job *)batch;
+    const stk_gpu_backend *k = job->pool->share->backend;
+    stk_gpu_device *device = job->pool->share->device;
+    void *stream = NULL;
+    STK_TRY(k->event_sync(device, job->done, error));
+    STK_TRY(k->stream_open(device, &stream, error));
+    stk_status status = k->copy_out(device, host_memory, device_memory, n_bytes, stream, error);
+    k->stream_close(device, stream);
+    return status;
+}
+
+uint64_t stk_uploader_len(const stk_uploader *u)
+{
+    return stk_loader_len(u->loader);
+}
+
+/* The loader moves; everything prepared is dropped. */
+static void forget_prepared(stk_uploader *u)
+{
+    pthread_mutex_lock(&u->lock);
+    u->generation++;
+    drop_tickets(u);
+    if (stk_loader_state(u->loader, u->state, NULL) != STK_OK) u->state[0] = '\0';
+    pthread_cond_broadcast(&u->room);
+    pthread_mutex_unlock(&u->lock);
+}
+
+stk_status stk_uploader_set_epoch(stk_uploader *u, uint64_t epoch, stk_error *error)
+{
+    pthread_mutex_lock(&u->loader_lock);
+    stk_status status = stk_loader_set_epoch(u->loader, epoch, error);
+    if (status == STK_OK) forget_prepared(u);
+    pthread_mutex_unlock(&u->loader_lock);
+    return status;
+}
+
+stk_status stk_uploader_restore(stk_uploader *u, const char *text, stk_error *error)
+{
+    pthread_mutex_lock(&u->loader_lock);
+    stk_status status = stk_loader_restore(u->loader, text, error);
+    if (status == STK_OK) forget_prepared(u);
+    pthread_mutex_unlock(&u->loader_lock);
+    return status;
+}
+
+stk_status stk_uploader_state(const stk_uploader *u, char *text, stk_error *error)
+{
+    if (u->state[0] == '\0') return stk_fail(error, STK_ERR_STATE, "no state is known");
+    memcpy(text, u->state, STK_STATE_BYTES);
+    return STK_OK;
+}
+
+void stk_uploader_get_stats(stk_uploader *u, stk_uploader_stats *out)
+{
+    pthread_mutex_lock(&u->lock);
+    *out = u->stats;
+    pthread_mutex_unlock(&u->lock);
+    stk_loader_get_stats(u->loader, &out->loader);
+    out->resident_records = u->resident.n_records;
+    out->resident_bytes = u->resident.n_bytes;
+    pthread_mutex_lock(&u->share->lock);
+    out->device_bytes = u->share->device_bytes;
+    out->pinned_bytes = u->share->pinned_bytes;
+    pthread_mutex_unlock(&u->share->lock);
+    out->fast_kernel = u->share->info.fast_kernel;
+    memcpy(out->device_name, u->share->info.name, sizeof out->device_name);
+    memcpy(out->decode, u->decode_text, sizeof out->decode);
+}
