@@ -21,7 +21,7 @@ static const stk_tail_ops TAIL = {
 const stk_kernels stk_kernels_avx512 = {
     .family = STK_FAMILY_AVX512,
     .tail = &TAIL,
-    .normalise = stk_normalise_scalar,
+    .normalise = stk_avx512_normalise,
 };
 
 #endif

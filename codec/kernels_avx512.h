@@ -23,6 +23,8 @@ void stk_avx512_grey_row(const uint8_t *lines, size_t line_pitch, size_t n, uint
 void stk_avx512_join_row(stk_pixel_format format, const uint8_t *lines, size_t line_pitch, size_t n, uint8_t *out);
 void stk_avx512_copy_pixels(stk_pixel_format format, const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows,
                             uint8_t *out, size_t out_stride);
+
+/* kernels_avx512_normalise.c */
 void stk_avx512_normalise(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,
                           void *out, size_t plane_elements);
 

@@ -52,27 +52,41 @@ void stk_norm_table_fill(stk_norm_table *table, stk_dtype dtype, uint32_t channe
             x = x / std[c];
             table->f32[c][i] = x;
             table->f16[c][i] = dtype == STK_DTYPE_BF16 ? to_bf16(x) : to_f16(x);
+            uint32_t element = dtype == STK_DTYPE_F32 ? bits_of(x) : table->f16[c][i];
+            for (int k = 0; k < 4; k++) table->planes[c][k][i] = (uint8_t)(element >> (8 * k));
         }
     }
 }
 
-/* Element e of the output is channel e / step's: NHWC has step 1 and all channels side by side, NCHW one plane a
- * channel. */
+/* One output element a channel c of pixel i at out[c * plane + i * step]: NHWC has step = channels and plane 1, NCHW
+ * step 1 and a plane a channel. `T` is the element type, `look` an expression of c and the pixel's byte v. */
+#define CONVERT(T, look)                                                \
+    for (size_t i = 0; i < n_pixels; i++)                               \
+        for (size_t c = 0; c < channels; c++) {                         \
+            const uint8_t v = pixels[i * channels + c];                 \
+            ((T *)out)[c * plane + i * step] = (look);                  \
+        }
+
+/* `channels` is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void convert(const stk_norm_table *table, const size_t channels,
+                                                          const uint8_t *restrict pixels, size_t n_pixels,
+                                                          void *restrict out, size_t plane, size_t step)
+{
+    if (table->dtype == STK_DTYPE_U8) {
+        CONVERT(uint8_t, v)
+    } else if (table->dtype == STK_DTYPE_F32) {
+        CONVERT(float, table->f32[c][v])
+    } else {
+        CONVERT(uint16_t, table->f16[c][v])
+    }
+}
+
 void stk_normalise_scalar(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,
                           void *out, size_t plane_elements)
 {
-    uint32_t channels = table->channels;
-    size_t step = layout == STK_LAYOUT_NHWC ? channels : 1, plane = layout == STK_LAYOUT_NHWC ? 1 : plane_elements;
-    for (uint32_t c = 0; c < channels; c++) {
-        const uint8_t *in = pixels + c;
-        for (size_t i = 0; i < n_pixels; i++) {
-            uint8_t value = in[i * channels];
-            size_t at = c * plane + i * step;
-            if (table->dtype == STK_DTYPE_U8) ((uint8_t *)out)[at] = value;
-            else if (table->dtype == STK_DTYPE_F32) ((float *)out)[at] = table->f32[c][value];
-            else ((uint16_t *)out)[at] = table->f16[c][value];
-        }
-    }
+    bool planar = layout == STK_LAYOUT_NCHW;
+    if (table->channels == 1) convert(table, 1, pixels, n_pixels, out, 1, 1);
+    else convert(table, 3, pixels, n_pixels, out, planar ? plane_elements : 1, planar ? 1 : 3);
 }
 
 void stk_normalise(stk_family family, const stk_norm_table *table, stk_layout layout, const uint8_t *pixels,

@@ -17,6 +17,7 @@ typedef struct stk_norm_table {
     uint32_t channels;
     float f32[3][256];
     uint16_t f16[3][256]; /* float16 or bfloat16 bits */
+    uint8_t planes[3][4][256]; /* byte k of each element of the dtype's table, for vector look-ups */
 } stk_norm_table;
 
 /* torchvision's own float32 steps: ToTensor (x / 255) then (x - mean) / std; with v2 those of v2.ToDtype. Then
