@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every test of stoker, with all of its own set-up. The same here and in CI.
+# shellcheck disable=SC2317  # groups and tests are called by name
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 # shellcheck source=cmake/debian.sh
