@@ -21,7 +21,7 @@ static const stk_tail_ops TAIL = {
 const stk_kernels stk_kernels_avx2 = {
     .family = STK_FAMILY_AVX2,
     .tail = &TAIL,
-    .normalise = stk_normalise_scalar,
+    .normalise = stk_avx2_normalise,
 };
 
 #endif

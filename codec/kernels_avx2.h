@@ -24,4 +24,8 @@ void stk_avx2_join_row(stk_pixel_format format, const uint8_t *lines, size_t lin
 void stk_avx2_copy_pixels(stk_pixel_format format, const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows,
                           uint8_t *out, size_t out_stride);
 
+/* kernels_avx2_normalise.c */
+void stk_avx2_normalise(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,
+                        void *out, size_t plane_elements);
+
 #endif

@@ -114,32 +114,38 @@ INLINE void to_planes(const stk_norm_table *table, const int width, const uint8_
     }
 }
 
-/* Interleaved stays interleaved: each byte is looked up in the tables of all channels, and masks choose. Register i of
- * three has channel (64 i + j) % 3 at byte j. */
-#define CHANNEL(i, j) (uint8_t)((64 * (i) + (j)) % 3)
-static const uint8_t CHANNELS[3][64] = {
-    {STK_BYTES_64(CHANNEL, 0)}, {STK_BYTES_64(CHANNEL, 1)}, {STK_BYTES_64(CHANNEL, 2)}};
+/* Byte j of the 192 that 64 pixels make is channel j % 3 of pixel j / 3 (kernels_avx512_copy.c has the same table). */
+#define JOIN_FROM(j) (uint8_t)((j) % 3 == 1 ? 64 + (j) / 3 : (j) / 3)
+#define JOIN(v, j) JOIN_FROM(64 * (v) + (j))
+static const uint8_t JOIN_INDEX[3][64] __attribute__((aligned(64))) = {
+    {STK_BYTES_64(JOIN, 0)}, {STK_BYTES_64(JOIN, 1)}, {STK_BYTES_64(JOIN, 2)}};
+static const __mmask64 JOIN_BLUE[3] = {0x4924924924924924u, 0x2492492492492492u, 0x9249249249249249u};
 
+INLINE v512 join(v512 r, v512 g, v512 b, int part)
+{
+    v512 index = load(JOIN_INDEX[part]), v = _mm512_permutex2var_epi8(r, index, g);
+    return _mm512_mask_permutexvar_epi8(v, JOIN_BLUE[part], index, b);
+}
+
+/* Interleaved stays interleaved: split by channel to look up, each result byte joined again, then assembled. */
 INLINE void interleaved(const stk_norm_table *table, const int width, const uint8_t *pixels, size_t n_pixels,
                         uint8_t *out)
 {
-    __mmask64 green[3], blue[3];
-    for (int i = 0; i < 3; i++) {
-        v512 channel = spread(load(CHANNELS[i]), width);
-        green[i] = _mm512_cmpeq_epi8_mask(channel, _mm512_set1_epi8(1));
-        blue[i] = _mm512_cmpeq_epi8_mask(channel, _mm512_set1_epi8(2));
-    }
-    size_t n_bytes = 3 * n_pixels;
-    for (size_t at = 0, i = 0; at < n_bytes; at += 64, i = i == 2 ? 0 : i + 1) {
-        size_t n = n_bytes - at < 64 ? n_bytes - at : 64;
-        v512 v = spread(_mm512_maskz_loadu_epi8(first_bytes(n), pixels + at), width), bytes[4], elements[4];
+    for (size_t x = 0; x < n_pixels; x += 64) {
+        size_t n_bytes = 3 * (n_pixels - x < 64 ? n_pixels - x : 64);
+        v512 in[3], channel[3], bytes[3][4], elements[4];
+        load_pixels(pixels + 3 * x, n_bytes, in);
+        for (int c = 0; c < 3; c++) channel[c] = split(in, c);
         for (int k = 0; k < width; k++) {
-            v512 b = look_up(table->planes[0][k], v);
-            b = _mm512_mask_mov_epi8(b, green[i], look_up(table->planes[1][k], v));
-            bytes[k] = _mm512_mask_mov_epi8(b, blue[i], look_up(table->planes[2][k], v));
+            v512 r = look_up(table->planes[0][k], channel[0]), g = look_up(table->planes[1][k], channel[1]),
+                 b = look_up(table->planes[2][k], channel[2]);
+            for (int part = 0; part < 3; part++) bytes[part][k] = spread(join(r, g, b, part), width);
         }
-        assemble(bytes, width, elements);
-        store_elements(out + at * (size_t)width, elements, width, n);
+        for (size_t part = 0; part < 3 && 64 * part < n_bytes; part++) {
+            size_t n = n_bytes - 64 * part < 64 ? n_bytes - 64 * part : 64;
+            assemble(bytes[part], width, elements);
+            store_elements(out + (3 * x + 64 * part) * (size_t)width, elements, width, n);
+        }
     }
 }
 

@@ -85,7 +85,8 @@ void stk_normalise_scalar(const stk_norm_table *table, stk_layout layout, const 
                           void *out, size_t plane_elements)
 {
     bool planar = layout == STK_LAYOUT_NCHW;
-    if (table->channels == 1) convert(table, 1, pixels, n_pixels, out, 1, 1);
+    if (table->dtype == STK_DTYPE_U8 && (!planar || table->channels == 1)) memcpy(out, pixels, n_pixels * table->channels);
+    else if (table->channels == 1) convert(table, 1, pixels, n_pixels, out, 1, 1);
     else convert(table, 3, pixels, n_pixels, out, planar ? plane_elements : 1, planar ? 1 : 3);
 }
 
