@@ -93,7 +93,7 @@ run() {
         tail -n 60 "$log" | sed 's/^/    /'
         ;;
     esac
-    return $code
+    return "$code"
 }
 
 # from_junit NAME FILE: the results in a JUnit file as tests of their own; no file is a failure.
@@ -262,7 +262,7 @@ consumer_moved() {
     build/consumer-elsewhere/bin/stoker --version && consumer_check build/consumer "$PWD/build/consumer-elsewhere"
     local code=$?
     mv build/consumer-hidden build/consumer-prefix
-    return $code
+    return "$code"
 }
 
 # The C program in the README compiles and runs as it stands there.
@@ -327,7 +327,7 @@ command_tour() {
         "$bin/stoker" extract "$out/x.stk" "$out/files" && "$bin/stoker" info --json "$out/y.stk"
     local code=$?
     rm -rf "$out"
-    return $code
+    return "$code"
 }
 
 group_valgrind() {
@@ -344,13 +344,13 @@ under_valgrind() {
     local code=0
     valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
         --suppressions=tests/support/valgrind.supp build/main/bin/stoker "$@" || code=$?
-    [ $code -eq 0 ] || [ $code -eq 2 ]
+    [ "$code" -eq 0 ] || [ "$code" -eq 2 ]
 }
 
 group_python() {
     STOKER_JUNIT_DIR=$PWD/$logs tests/python/run.sh >"$logs/python.log" 2>&1
     local code=$?
-    if [ $code -ne 0 ] && ! compgen -G "$logs/python*.xml" >/dev/null; then
+    if [ "$code" -ne 0 ] && ! compgen -G "$logs/python*.xml" >/dev/null; then
         record failed "wheel and environments"
         tail -n 40 "$logs/python.log" | sed 's/^/    /'
         return
