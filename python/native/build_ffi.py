@@ -14,9 +14,6 @@ import re
 import sys
 from pathlib import Path
 
-# In the order in which they need each other.
-HEADERS = ("status", "types", "columns", "cpu", "dataset", "transform", "loader", "pack", "verify")
-
 # Callbacks that C calls on the thread that called C (see callbacks.py); none runs on a worker thread.
 CALLBACKS = """
 extern "Python" {
@@ -26,7 +23,6 @@ extern "Python" {
                                 uint64_t bytes_done);
     void stk_py_verify_issue(void *user, const stk_verify_issue *issue);
 }
-const char *stk_version(void);
 """
 
 
@@ -40,11 +36,22 @@ def declarations(text: str) -> str:
     return "\n".join(f"#define {name} {value}" for name, value in constants) + text
 
 
+def headers(include_dir: Path, name: str = "stoker.h", seen: dict[str, str] | None = None) -> dict[str, str]:
+    """The texts of a public header and of all that it includes, each after those that it needs."""
+    seen = {} if seen is None else seen
+    path = include_dir / "stoker" / name
+    text = (path if path.exists() else path.with_suffix(".h.in")).read_text()
+    for included in re.findall(r"^#include <stoker/([a-z_]+\.h)>$", text, flags=re.MULTILINE):
+        if included not in seen:
+            headers(include_dir, included, seen)
+    seen[name] = text
+    return seen
+
+
 def cdef(include_dir: Path, shim_header: Path) -> str:
     """Everything that Python sees of C."""
-    parts = [declarations((include_dir / "stoker" / f"{name}.h").read_text()) for name in HEADERS]
-    parts.append(declarations(shim_header.read_text()))
-    return "\n".join(parts) + CALLBACKS
+    texts = [*headers(include_dir).values(), shim_header.read_text()]
+    return "\n".join(declarations(text) for text in texts) + CALLBACKS
 
 
 def main(argv: list[str]) -> int:
