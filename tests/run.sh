@@ -17,6 +17,7 @@ with one line of counts. Without names: all groups but slow and fuzz.
   style       the house's rules that a machine can check, shell scripts, man pages up to date
   unit        unit tests, golden and hostile files included (ctest)
   cli         command-line cases: exit code, stdout, stderr
+  corpus      the command over the corpus of real files
   golden      the command over tests/golden: accept/ is read, reject/ is refused
   headers     each public header alone, C99 and C++11, gcc and clang
   symbols     the library exports stk_ only, and all that the headers declare
@@ -35,7 +36,7 @@ counts as failed; without it such tests count as skipped.
 TEXT
 }
 
-default_groups=(style unit cli golden headers symbols consumer clang asan tsan valgrind python quickstart)
+default_groups=(style unit cli corpus golden headers symbols consumer clang asan tsan valgrind python quickstart)
 install=1
 groups=()
 while [ $# -gt 0 ]; do
@@ -177,6 +178,14 @@ group_unit() {
 
 group_cli() {
     main_tree && cli_cases build/main
+}
+
+group_corpus() {
+    main_tree || return
+    local xml=$logs/corpus.xml
+    python3 tests/corpus/command_corpus.py --stoker build/main/bin/stoker --scratch build/corpus --junit "$xml" \
+        >"$logs/corpus.log" 2>&1
+    from_junit corpus "$xml"
 }
 
 group_golden() {
