@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "common/buffer.h"
 #include "common/fail.h"
@@ -17,6 +18,7 @@
 #include "packer/pack_options.h"
 #include "packer/pack_source.h"
 #include "packer/pipeline.h"
+#include "packer/previous.h"
 #include "packer/recipe_text.h"
 #include "packer/report.h"
 #include "packer/shared_tables.h"
@@ -32,6 +34,7 @@ typedef struct pack {
     stk_report report;
     stk_text_file log;
     stk_output *output;
+    stk_previous previous;
     stk_tile_tables *tables;
     stk_buffer table_blob, metadata, recipe_text;
     stk_column *columns; /* "path", then the manifest's */
@@ -40,6 +43,7 @@ typedef struct pack {
     uint64_t first, end; /* positions of this part */
     char id[40];
     uint64_t n_bytes;
+    int64_t trusted_ns; /* source_log.h */
 } pack;
 
 static stk_status make_columns(pack *p, stk_error *error)
@@ -67,9 +71,19 @@ static void choose_part(pack *p)
     p->end = p->first + each + (k - 1 < rest ? 1 : 0);
 }
 
-static stk_status train_tables(pack *p, stk_error *error)
+/* The shared tables: those of the previous output where they would come out the same, else new ones. */
+static stk_status find_tables(pack *p, stk_error *error)
 {
-    STK_TRY(stk_shared_tables_train(&p->sources, &p->options, &p->table_blob, error));
+    const uint8_t *old = NULL;
+    size_t n_old = 0;
+    bool list_order = !p->options.shuffle && p->options.n_parts <= 1;
+    if (list_order)
+        STK_TRY(stk_previous_tables(&p->previous, &p->sources, STK_TABLES_LOOK_AT, &old, &n_old, error));
+    if (n_old > 0)
+        STK_TRY(stk_buffer_append(&p->table_blob, old, n_old, error));
+    else
+        STK_TRY(stk_shared_tables_train(&p->sources, &p->options, &p->table_blob, error));
+    STK_TRY(stk_previous_compare_tables(&p->previous, p->table_blob.data, p->table_blob.n_bytes, error));
     if (p->table_blob.n_bytes == 0) return STK_OK;
     return stk_tile_tables_open(p->table_blob.data, p->table_blob.n_bytes, &p->tables, error);
 }
@@ -78,7 +92,6 @@ static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
     STK_TRY(stk_metadata_text(&p->sources, &p->options, &p->metadata, error));
-    STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
     STK_TRY(stk_text_file_open(p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
@@ -116,7 +129,7 @@ static stk_status take_product(void *user, const stk_source *source, const stk_p
     if (n >= sizeof path) n = sizeof path - 1;
     STK_TRY(apply_policy(p, path, product, error));
     STK_TRY(stk_report_add(&p->report, path, product, error));
-    STK_TRY(stk_source_log_add(&p->log, path, product, stk_output_records(p->output), error));
+    STK_TRY(stk_source_log_add(&p->log, path, product, stk_output_records(p->output), p->trusted_ns, error));
     if (product->fate != STK_FATE_RECORD) return STK_OK;
     stk_record record = product->record;
     p->cells[0] = (stk_cell){.data = path, .n_items = n};
@@ -135,7 +148,7 @@ static stk_status run_pipeline(pack *p, stk_error *error)
 {
     stk_permutation shuffle;
     stk_permutation_init(&shuffle, p->sources.n, p->options.shuffle_seed, 0);
-    stk_recipe recipe = {.options = &p->options, .tables = p->tables};
+    stk_recipe recipe = {.options = &p->options, .tables = p->tables, .previous = &p->previous};
     stk_pipeline pipeline = {
         .sources = &p->sources,
         .recipe = &recipe,
@@ -197,7 +210,11 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     uint64_t id = 0;
     STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
     STK_TRY(stk_job_begin(&p->job, id, error));
-    return train_tables(p, error);
+    STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
+    if (p->options.resume)
+        STK_TRY(stk_previous_open(p->job.dst, (const char *)p->recipe_text.data, &p->options, &p->previous,
+                                  error));
+    return find_tables(p, error);
 }
 
 static void pack_free(pack *p)
@@ -206,6 +223,7 @@ static void pack_free(pack *p)
     stk_text_file_close(&p->log);
     stk_report_close(&p->report);
     stk_job_close(&p->job);
+    stk_previous_close(&p->previous);
     stk_tile_tables_close(&p->tables);
     stk_sources_free(&p->sources);
     stk_pack_source_free(&p->source);
@@ -224,6 +242,16 @@ static void fill_report(pack *p, stk_pack_report *report)
     memcpy(report->dataset_id, p->id, sizeof report->dataset_id);
 }
 
+/* File systems keep times in ticks of up to two seconds. */
+#define RACY_NS ((int64_t)2000000000)
+
+static int64_t real_time_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *options,
                     stk_pack_report *report, stk_error *error)
 {
@@ -233,6 +261,7 @@ stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *op
     if (dst == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "no output was named");
     STK_TRY(stk_pack_options_read(options, &p.options, error));
     STK_TRY(stk_report_open(&p.options, &p.report, error));
+    p.trusted_ns = real_time_ns() - RACY_NS;
     STK_GOTO(prepare(&p, src, dst, error));
     STK_GOTO(open_output(&p, error));
     STK_GOTO(run_pipeline(&p, error));

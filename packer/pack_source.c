@@ -55,7 +55,8 @@ static stk_status refuse_inside(const char *src, const char *dst, stk_error *err
     char name[PATH_MAX], real[PATH_MAX];
     if (stat(src, &source) != 0) return stk_fail_errno(error, errno, "%s: cannot open the source", src);
     size_t n = strlen(dst);
-    while (n > 1 && dst[n - 1] == '/') n--;
+    while (n > 1 && dst[n - 1] == '/')
+        n--;
     if (n >= sizeof name) return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", dst);
     memcpy(name, dst, n);
     name[n] = '\0';

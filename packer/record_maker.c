@@ -9,6 +9,7 @@
 #include "common/fail.h"
 #include "common/hash.h"
 #include "packer/image_plan.h"
+#include "packer/previous.h"
 #include "packer/quarantine.h"
 #include "packer/settle.h"
 
@@ -30,6 +31,7 @@ void stk_record_maker_close(stk_record_maker *maker)
     stk_codec_ctx_close(&maker->ctx);
     if (maker->recipe != NULL) stk_source_reader_close(&maker->reader);
     stk_buffer_free(&maker->encoded);
+    stk_buffer_free(&maker->scratch);
     *maker = (stk_record_maker){0};
 }
 
@@ -272,6 +274,13 @@ stk_status stk_record_make(stk_record_maker *m, const stk_source *source, stk_pr
     stk_source_bytes bytes;
     *p = (stk_product){.failure = STK_OK};
     if (stk_settle_by_state(sources, source, p)) return STK_OK;
+    if (m->recipe->previous != NULL) {
+        bool made = false;
+        STK_TRY(stk_previous_make(m->recipe->previous, &m->reader, source, &m->encoded, &m->scratch, p, &made,
+                                  error));
+        if (made) return STK_OK;
+        *p = (stk_product){.failure = STK_OK};
+    }
     STK_TRY(stk_source_read(&m->reader, source, o->max_file_bytes, is_known, &bytes, error));
     p->source_bytes = bytes.size;
     p->source_mtime_ns = bytes.mtime_ns;

@@ -15,7 +15,8 @@
 /* What decides a record's bytes beside its source; shared by all makers. */
 typedef struct stk_recipe {
     const stk_pack_options *options;
-    const stk_tile_tables *tables; /* shared by small images; NULL: none */
+    const stk_tile_tables *tables;       /* shared by small images; NULL: none */
+    const struct stk_previous *previous; /* records that may be used again; NULL: none */
 } stk_recipe;
 
 typedef struct stk_record_maker {
@@ -23,6 +24,7 @@ typedef struct stk_record_maker {
     stk_codec_ctx *ctx;
     stk_source_reader reader;
     stk_buffer encoded; /* the payload, when it is made here */
+    stk_buffer scratch;
 } stk_record_maker;
 
 stk_status stk_record_maker_open(const stk_recipe *recipe, const stk_sources *sources, stk_record_maker *out,

@@ -44,6 +44,7 @@ static void count(stk_pack_report *c, const stk_product *p)
     switch (p->fate) {
     case STK_FATE_RECORD:
         c->records++;
+        c->reused += p->reused;
         c->reencoded += p->reencoded;
         c->verbatim += p->verbatim_jpeg;
         break;

@@ -7,8 +7,8 @@
 #include "common/fail.h"
 
 enum {
-    LOOK_AT = 4096,       /* first entries of the list */
-    TRAIN_ON = 2048,      /* at most */
+    GIVE_UP_AFTER = 256,  /* entries without any such image */
+    TRAIN_ON = 2048,      /* images at most */
     WORTH_IT = 16,        /* images; fewer have tables of their own */
     SMALL_FILE = 64 << 10 /* no JPEG of so few pixels is larger, unless most of it is metadata */
 };
@@ -47,6 +47,18 @@ static stk_status train_on(stk_record_maker *maker, const stk_pack_options *o, c
     return status;
 }
 
+/* Most photos are recognised by the size of their files, without opening them. */
+static stk_status is_candidate(stk_record_maker *maker, const stk_source *source, bool *candidate,
+                               stk_error *error)
+{
+    stk_source_bytes bytes;
+    *candidate = source->state == STK_SOURCE_FILE;
+    if (!*candidate || maker->recipe->options->resize != STK_RESIZE_NONE) return STK_OK;
+    STK_TRY(stk_source_stat(&maker->reader, source, &bytes, error));
+    *candidate = bytes.result == STK_READ_OK && bytes.size <= SMALL_FILE;
+    return STK_OK;
+}
+
 static stk_status train(const stk_sources *sources, stk_record_maker *maker, const stk_pack_options *o,
                         stk_buffer *blob, stk_error *error)
 {
@@ -54,10 +66,13 @@ static stk_status train(const stk_sources *sources, stk_record_maker *maker, con
     stk_status status = STK_OK;
     uint32_t n = 0;
     STK_GOTO(stk_tile_trainer_open(&trainer, error));
-    for (uint64_t i = 0; i < sources->n && i < LOOK_AT && n < TRAIN_ON; i++) {
+    for (uint64_t i = 0; i < sources->n && i < STK_TABLES_LOOK_AT && n < TRAIN_ON; i++) {
         stk_source source;
+        bool candidate = false;
+        if (n == 0 && i >= GIVE_UP_AFTER) break;
         stk_sources_get(sources, i, &source);
-        if (source.state == STK_SOURCE_FILE) STK_GOTO(train_on(maker, o, &source, trainer, &n, error));
+        STK_GOTO(is_candidate(maker, &source, &candidate, error));
+        if (candidate) STK_GOTO(train_on(maker, o, &source, trainer, &n, error));
     }
     if (n >= WORTH_IT) STK_GOTO(stk_tile_trainer_blob(trainer, blob, error));
 cleanup:

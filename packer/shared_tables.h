@@ -10,6 +10,9 @@
 
 #include "packer/sources.h"
 
+/* Only so many of the list's first entries are looked at. */
+enum { STK_TABLES_LOOK_AT = 4096 };
+
 /* blob stays empty where no tables are needed: the parameters make no tiles of small images, or too few such
  * images are among the list's first entries. */
 stk_status stk_shared_tables_train(const stk_sources *sources, const stk_pack_options *options,

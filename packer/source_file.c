@@ -223,6 +223,18 @@ stk_status stk_source_read(stk_source_reader *reader, const stk_source *source, 
     return status;
 }
 
+static bool take_any(const uint8_t *head, size_t n_bytes)
+{
+    (void)head, (void)n_bytes;
+    return true;
+}
+
+stk_status stk_source_read_all(stk_source_reader *reader, const stk_source *source, uint64_t max_bytes,
+                               stk_source_bytes *out, stk_error *error)
+{
+    return stk_source_read(reader, source, max_bytes, take_any, out, error);
+}
+
 stk_status stk_source_stat(stk_source_reader *reader, const stk_source *source, stk_source_bytes *out,
                            stk_error *error)
 {

@@ -55,6 +55,10 @@ stk_status stk_source_read(stk_source_reader *reader, const stk_source *source, 
                            bool (*is_image)(const uint8_t *head, size_t n_bytes), stk_source_bytes *out,
                            stk_error *error);
 
+/* The same without a look at the head. */
+stk_status stk_source_read_all(stk_source_reader *reader, const stk_source *source, uint64_t max_bytes,
+                               stk_source_bytes *out, stk_error *error);
+
 /* Size and time of a file without reading it; result as above. */
 stk_status stk_source_stat(stk_source_reader *reader, const stk_source *source, stk_source_bytes *out,
                            stk_error *error);

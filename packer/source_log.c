@@ -31,7 +31,7 @@ static char *put_hex(char *to, uint64_t value, int width)
     return to;
 }
 
-static char *put_escaped(char *to, const char *text)
+char *stk_source_log_escape(char *to, const char *text)
 {
     for (; *text != '\0'; text++) {
         const char *special = strchr("\\\t\n\r", *text);
@@ -53,7 +53,7 @@ static uint32_t flags_of(const stk_product *p)
 }
 
 stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_product *p, uint64_t record,
-                              stk_error *error)
+                              int64_t trusted_ns, stk_error *error)
 {
     stk_buffer *pending = &log->pending;
     size_t n_reason = p->action != NULL ? strlen(p->reason) : 0;
@@ -61,9 +61,9 @@ stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_pr
     char *begin = (char *)pending->data + pending->n_bytes, *to = begin;
     to = put_decimal(to, p->source_bytes);
     *to++ = '\t';
-    if (p->source_mtime_ns < 0) *to++ = '-';
-    to = put_decimal(to, p->source_mtime_ns < 0 ? 0 - (uint64_t)p->source_mtime_ns
-                                                : (uint64_t)p->source_mtime_ns);
+    int64_t mtime = p->source_mtime_ns < trusted_ns ? p->source_mtime_ns : 0;
+    if (mtime < 0) *to++ = '-';
+    to = put_decimal(to, mtime < 0 ? 0 - (uint64_t)mtime : (uint64_t)mtime);
     *to++ = '\t';
     if (p->source_read)
         to = put_hex(to, p->source_xxh3, 16);
@@ -77,14 +77,14 @@ stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_pr
     *to++ = '\t';
     to = put_hex(to, flags_of(p), 6);
     *to++ = '\t';
-    to = put_escaped(to, path);
+    to = stk_source_log_escape(to, path);
     if (p->action != NULL) {
         *to++ = '\t';
         to = stpcpy(to, p->action);
         *to++ = '\t';
         to = stpcpy(to, p->kind);
         *to++ = '\t';
-        to = put_escaped(to, p->reason);
+        to = stk_source_log_escape(to, p->reason);
     }
     *to++ = '\n';
     pending->n_bytes += (size_t)(to - begin);

@@ -31,9 +31,12 @@ enum {
 };
 
 stk_status stk_source_log_begin(stk_text_file *log, const char *recipe, stk_error *error);
-/* record: the number of the product's record, when it is one. */
+/* record: the number of the product's record, when it is one. A file changed at trusted_ns (of the real-time
+ * clock) or later may have been changed again within the same tick of its clock: its time is noted as 0. */
 stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_product *product,
-                              uint64_t record, stk_error *error);
+                              uint64_t record, int64_t trusted_ns, stk_error *error);
+/* Writes the text in its escaped form (up to twice as long, no zero behind) and returns its end. */
+char *stk_source_log_escape(char *to, const char *text);
 stk_status stk_source_log_end(stk_text_file *log, const char *dataset_id, uint64_t n_files, stk_error *error);
 
 #endif
