@@ -11,15 +11,16 @@
 
 #include "codec/resample.h"
 #include "codec/vector_axis.h"
+#include "common/exact_sine.h"
 
 /* Of one tap of one output: x is the distance from the output's centre. */
-static inline double stk_tap_bilinear(double x)
+static inline __attribute__((always_inline)) double stk_tap_bilinear(double x)
 {
     x = x < 0 ? -x : x;
     return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-static inline double stk_tap_bicubic(double x)
+static inline __attribute__((always_inline)) double stk_tap_bicubic(double x)
 {
     const double a = -0.5;
     x = x < 0 ? -x : x;
@@ -28,10 +29,32 @@ static inline double stk_tap_bicubic(double x)
     return x < 2.0 ? w : 0.0;
 }
 
-static inline double stk_tap_box(double x)
+static inline __attribute__((always_inline)) double stk_tap_box(double x)
 {
     double w = x > -0.5 ? 1.0 : 0.0;
     return x <= 0.5 ? w : 0.0;
+}
+
+static inline __attribute__((always_inline)) double stk_sinc(double x)
+{
+    double p = x * 3.14159265358979323846, y = stk_sine(p, 0) / p;
+    return x == 0.0 ? 1.0 : y;
+}
+
+static inline __attribute__((always_inline)) double stk_tap_lanczos(double x)
+{
+    double w = stk_sinc(x) * stk_sinc(x / 3);
+    w = x >= -3.0 ? w : 0.0;
+    return x < 3.0 ? w : 0.0;
+}
+
+static inline __attribute__((always_inline)) double stk_tap_hamming(double x)
+{
+    x = x < 0 ? -x : x;
+    double p = x * 3.14159265358979323846;
+    double w = stk_sine(p, 0) / p * ((double)0.54f + (double)0.46f * stk_sine(p, 1));
+    w = x == 0.0 ? 1.0 : w;
+    return x < 1.0 ? w : 0.0;
 }
 
 /* start, count and centres of all outputs; returns the largest count. Padding outputs repeat the last one. */
@@ -90,20 +113,34 @@ static inline void stk_taps_round(stk_vector_axis *axis, const double *restrict 
            (axis->n_rows - axis->n_taps) * axis->pitch * sizeof(int32_t));
 }
 
+/* Half the width of a filter in units of its scale. */
+static inline double stk_filter_support(stk_filter filter)
+{
+    switch (filter) {
+    case STK_FILTER_BICUBIC: return 2.0;
+    case STK_FILTER_BOX: return 0.5;
+    case STK_FILTER_LANCZOS: return 3.0;
+    default: return 1.0;
+    }
+}
+
 /* start, count and weights as stk_axis_compute gives them, oriented as asked. */
 static inline void stk_axis_taps(stk_vector_axis *axis, const stk_axis_request *r)
 {
-    double support = r->filter == STK_FILTER_BICUBIC ? 2.0 : r->filter == STK_FILTER_BOX ? 0.5 : 1.0;
     double scale = (double)(float)(int32_t)r->in_size / (int32_t)r->out_size, inverse = 1.0 / (scale < 1.0 ? 1.0 : scale);
-    if (r->filter == STK_FILTER_BILINEAR || r->filter == STK_FILTER_BICUBIC || r->filter == STK_FILTER_BOX) {
+    if (r->filter != STK_FILTER_NEAREST) {
         uint32_t most_rows = (stk_axis_max_taps(r->in_size, r->out_size, r->filter) + 3) & ~3u;
         double *centre = axis->work + (size_t)most_rows * axis->pitch, *sum = centre + axis->pitch;
-        axis->n_taps = stk_taps_bounds(axis, r, support, centre);
+        axis->n_taps = stk_taps_bounds(axis, r, stk_filter_support(r->filter), centre);
         axis->n_rows = (axis->n_taps + 3) & ~3u;
         memset(sum, 0, axis->pitch * sizeof *sum);
-        if (r->filter == STK_FILTER_BICUBIC) stk_taps_weigh(axis, inverse, stk_tap_bicubic, centre, sum);
-        else if (r->filter == STK_FILTER_BOX) stk_taps_weigh(axis, inverse, stk_tap_box, centre, sum);
-        else stk_taps_weigh(axis, inverse, stk_tap_bilinear, centre, sum);
+        switch (r->filter) {
+        case STK_FILTER_BICUBIC: stk_taps_weigh(axis, inverse, stk_tap_bicubic, centre, sum); break;
+        case STK_FILTER_BOX: stk_taps_weigh(axis, inverse, stk_tap_box, centre, sum); break;
+        case STK_FILTER_HAMMING: stk_taps_weigh(axis, inverse, stk_tap_hamming, centre, sum); break;
+        case STK_FILTER_LANCZOS: stk_taps_weigh(axis, inverse, stk_tap_lanczos, centre, sum); break;
+        default: stk_taps_weigh(axis, inverse, stk_tap_bilinear, centre, sum); break;
+        }
         stk_taps_round(axis, sum);
     } else {
         stk_vector_axis_from_scalar(axis, r);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "codec/tail.h"
+#include "codec/vector_axis.h"
 #include "common/hash.h"
 #include "common/rng.h"
 #include "support/check.h"
@@ -149,6 +151,55 @@ static void golden(void)
     stk_hasher_close(&hasher);
 }
 
+/* A vector family's axis, output by output, against the scalar one; mirrored, the other way round. */
+static int compare_axis(const stk_vector_axis *v, const stk_axis_request *r, const stk_axis *s)
+{
+    int bad = 0;
+    for (uint32_t i = 0; i < r->n_out; i++) {
+        uint32_t o = r->mirror ? r->n_out - 1 - i : i, n = (uint32_t)s->count[o];
+        int32_t start = r->mirror ? (int32_t)(r->origin + r->n_in) - s->start[o] - s->count[o]
+                                  : s->start[o] - (int32_t)r->origin;
+        bad += v->start[i] != start || v->count[i] != s->count[o];
+        for (uint32_t k = 0; k < v->n_rows; k++) {
+            int32_t want = k >= n ? 0 : s->weights[(size_t)o * s->n_taps + (r->mirror ? n - 1 - k : k)];
+            bad += v->weights[(size_t)k * v->pitch + i] != want;
+        }
+    }
+    return bad;
+}
+
+static void vector_axes(void)
+{
+    stk_rng rng = stk_rng_for(7, 0, 0, 0, 0, STK_PURPOSE_AUGMENT);
+    families f = families_open();
+    for (int i = 0; i < 1500; i++) {
+        stk_axis_request r = {.in_size = draw(&rng, 1, 900), .out_size = draw(&rng, 1, 300),
+                              .filter = FILTERS[i % N_FILTERS], .mirror = stk_rng_below(&rng, 2)};
+        uint32_t low, high;
+        r.first = draw(&rng, 0, r.out_size - 1);
+        r.n_out = draw(&rng, 1, r.out_size - r.first);
+        stk_axis_span(r.in_size, r.out_size, r.first, r.n_out, r.filter, &low, &high);
+        r.origin = low;
+        r.n_in = high - low;
+        if (r.in_size == r.out_size) continue;
+        void *m = malloc(stk_axis_bytes(r.in_size, r.out_size, r.n_out, r.filter));
+        uint8_t *memory = aligned_alloc(64, (stk_vector_axis_bytes(&r) + 63) & ~(size_t)63);
+        stk_axis scalar;
+        stk_axis_compute(&scalar, m, r.in_size, r.out_size, r.first, r.n_out, r.filter);
+        for (int k = 0; k < f.n; k++) {
+            const stk_tail_ops *ops = stk_codec_kernels(f.ctx[k])->tail;
+            if (ops == NULL) continue;
+            stk_vector_axis axis;
+            stk_vector_axis_place(&axis, &r, memory);
+            ops->prepare_axis(&axis, &r);
+            CHECK_EQ(compare_axis(&axis, &r, &scalar), 0);
+        }
+        free(m);
+        free(memory);
+    }
+    families_close(&f);
+}
+
 /* A picture whose every row (or column) is one colour keeps it: catches rows or columns that mix. */
 static void families_keep_constants(void)
 {
@@ -180,6 +231,7 @@ int main(void)
     RUN(weights_sum_to_one);
     RUN(pass_order);
     RUN(golden);
+    RUN(vector_axes);
     RUN(families_keep_constants);
     return check_exit();
 }
