@@ -11,10 +11,10 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 
-/* jansson knows neither integers beyond int64 nor lone surrogates. Both are rewritten before it sees the text,
- * with the help of code points U+10DC00.. of the private plane 16, which no text uses:
- *   a lone \udcXX (XX = 80..ff)     becomes  \udbf7\udcXX, that is U+10DCXX, turned into byte XX after parsing;
- *   an integer that does not fit    becomes  the string U+10DC00 + its digits, which the accessors know. */
+/* jansson knows neither integers beyond int64 nor lone surrogates. Both are rewritten before it sees the
+ * text, with the help of code points U+10DC00.. of the private plane 16, which no text uses. A lone \udcXX
+ * (XX = 80..ff) becomes \udbf7\udcXX, that is U+10DCXX, which is turned into byte XX after parsing. An
+ * integer that does not fit becomes the string U+10DC00 + its digits, which the accessors know. */
 static const char big_mark[] = "\xf4\x8d\xb0\x80";
 enum { MARK_BYTES = 4 };
 
@@ -35,13 +35,15 @@ static size_t number_token(const char *p, const char *end, bool *too_big)
     bool negative = *q == '-';
     if (negative) q++;
     const char *digits = q;
-    while (q < end && is_digit(*q)) q++;
+    while (q < end && is_digit(*q))
+        q++;
     size_t n = (size_t)(q - digits);
     bool integer = q == end || (*q != '.' && *q != 'e' && *q != 'E');
     const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
     /* A leading zero is left for jansson to refuse. */
     *too_big = integer && n > 0 && digits[0] != '0' && (n > 19 || (n == 19 && memcmp(digits, limit, 19) > 0));
-    while (q < end && (is_digit(*q) || *q == '.' || *q == 'e' || *q == 'E' || *q == '+' || *q == '-')) q++;
+    while (q < end && (is_digit(*q) || *q == '.' || *q == 'e' || *q == 'E' || *q == '+' || *q == '-'))
+        q++;
     return (size_t)(q - p);
 }
 
@@ -52,9 +54,10 @@ static int32_t unicode_escape(const char *p, const char *end)
     int32_t value = 0;
     for (int i = 2; i < 6; i++) {
         char c = p[i];
-        int32_t digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                            : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                                   : -1;
+        int32_t digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
         if (digit < 0) return -1;
         value = value * 16 + digit;
     }
@@ -62,8 +65,8 @@ static int32_t unicode_escape(const char *p, const char *end)
 }
 
 /* Copies one escape sequence from p to out; returns its length in the source. */
-static stk_status copy_escape(const char *p, const char *end, stk_buffer *out, size_t *length, bool *has_bytes,
-                              stk_error *error)
+static stk_status copy_escape(const char *p, const char *end, stk_buffer *out, size_t *length,
+                              bool *has_bytes, stk_error *error)
 {
     int32_t code = unicode_escape(p, end);
     bool is_high = code >= 0xd800 && code <= 0xdbff;
@@ -78,7 +81,8 @@ static stk_status copy_escape(const char *p, const char *end, stk_buffer *out, s
 }
 
 /* Rewrites what jansson cannot take; *has_bytes says that strings hold stand-ins for raw bytes. */
-static stk_status rewrite(const char *text, size_t n_bytes, stk_buffer *out, bool *has_bytes, stk_error *error)
+static stk_status rewrite(const char *text, size_t n_bytes, stk_buffer *out, bool *has_bytes,
+                          stk_error *error)
 {
     const char *p = text, *end = text + n_bytes;
     bool in_string = false;
@@ -170,8 +174,8 @@ stk_status stk_json_parse(const char *text, size_t n_bytes, stk_json **out, stk_
     if (root == NULL) {
         bool memory = json_error_code(&why) == json_error_out_of_memory;
         status = memory ? stk_fail_memory(error, "a JSON text")
-                        : stk_fail(error, STK_ERR_ARGUMENT, "JSON, line %d column %d: %s", why.line, why.column,
-                                   why.text);
+                        : stk_fail(error, STK_ERR_ARGUMENT, "JSON, line %d column %d: %s", why.line,
+                                   why.column, why.text);
         goto cleanup;
     }
     if (has_bytes && restore_bytes(root) != 0) {
@@ -357,7 +361,8 @@ static void print_node(const stk_json *node, stk_json_writer *w)
         break;
     case STK_JSON_ARRAY:
         stk_jw_array(w);
-        for (size_t i = 0; i < stk_json_len(node); i++) print_node(stk_json_at(node, i), w);
+        for (size_t i = 0; i < stk_json_len(node); i++)
+            print_node(stk_json_at(node, i), w);
         stk_jw_end_array(w);
         break;
     case STK_JSON_STRING:

@@ -58,9 +58,14 @@ void stk_jw_end_array(stk_json_writer *w)
 static void put_escaped(stk_json_writer *w, unsigned char c)
 {
     char text[8];
-    const char *pair = c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t"
-                     : c == '\r' ? "\\r" : NULL;
-    int n = pair != NULL ? snprintf(text, sizeof text, "%s", pair) : snprintf(text, sizeof text, "\\u%04x", c);
+    const char *pair = c == '"'    ? "\\\""
+                       : c == '\\' ? "\\\\"
+                       : c == '\n' ? "\\n"
+                       : c == '\t' ? "\\t"
+                       : c == '\r' ? "\\r"
+                                   : NULL;
+    int n =
+        pair != NULL ? snprintf(text, sizeof text, "%s", pair) : snprintf(text, sizeof text, "\\u%04x", c);
     put(w, text, (size_t)n);
 }
 
@@ -70,7 +75,8 @@ void stk_jw_bytes(stk_json_writer *w, const void *bytes, size_t n_bytes)
     put_value(w, "\"", 1);
     for (size_t i = 0; i < n_bytes;) {
         size_t plain = i;
-        while (plain < n_bytes && p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\') plain++;
+        while (plain < n_bytes && p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\')
+            plain++;
         if (plain > i) put(w, (const char *)p + i, plain - i);
         i = plain;
         if (i == n_bytes) break;

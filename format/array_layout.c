@@ -21,14 +21,17 @@ static size_t data_offset_of(uint32_t n_dims)
 stk_status stk_array_parse(const uint8_t *payload, size_t n_bytes, stk_array_info *out, stk_error *error)
 {
     stk_array_header header;
-    if (n_bytes < sizeof header) return stk_fail(error, STK_ERR_CORRUPT, "an array of %zu bytes has no header", n_bytes);
+    if (n_bytes < sizeof header)
+        return stk_fail(error, STK_ERR_CORRUPT, "an array of %zu bytes has no header", n_bytes);
     memcpy(&header, payload, sizeof header);
     size_t size = stk_type_size((stk_type)header.dtype);
     if (memcmp(header.magic, array_magic, sizeof array_magic) != 0 || size == 0 ||
         header.n_dims > STK_ARRAY_MAX_DIMS || header.data_offset != data_offset_of(header.n_dims) ||
         header.data_offset > n_bytes)
         return stk_fail(error, STK_ERR_CORRUPT, "an array's header is damaged or of an unknown type");
-    *out = (stk_array_info){.dtype = (stk_type)header.dtype, .n_dims = header.n_dims, .n_items = 1,
+    *out = (stk_array_info){.dtype = (stk_type)header.dtype,
+                            .n_dims = header.n_dims,
+                            .n_items = 1,
                             .data_offset = header.data_offset};
     uint64_t n_data = 0;
     bool fits = true;
@@ -39,7 +42,8 @@ stk_status stk_array_parse(const uint8_t *payload, size_t n_bytes, stk_array_inf
     fits = fits && stk_mul_u64(out->n_items, size, &n_data);
     out->data_bytes = n_bytes - out->data_offset;
     if (!fits || n_data != out->data_bytes)
-        return stk_fail(error, STK_ERR_CORRUPT, "an array's shape does not fit its %zu bytes", out->data_bytes);
+        return stk_fail(error, STK_ERR_CORRUPT, "an array's shape does not fit its %zu bytes",
+                        out->data_bytes);
     return STK_OK;
 }
 
@@ -51,8 +55,8 @@ stk_status stk_array_put_header(stk_type dtype, uint32_t n_dims, const uint64_t 
         return stk_fail(error, STK_ERR_ARGUMENT, "no array of %s with %u dimensions (at most %d)",
                         stk_type_name(dtype), n_dims, STK_ARRAY_MAX_DIMS);
     size_t offset = data_offset_of(n_dims), used = sizeof(stk_array_header) + n_dims * sizeof *shape;
-    stk_array_header header = {.dtype = (uint8_t)dtype, .n_dims = (uint8_t)n_dims,
-                               .data_offset = (uint16_t)offset};
+    stk_array_header header = {
+        .dtype = (uint8_t)dtype, .n_dims = (uint8_t)n_dims, .data_offset = (uint16_t)offset};
     memcpy(header.magic, array_magic, sizeof array_magic);
     STK_TRY(stk_buffer_append(out, &header, sizeof header, error));
     if (n_dims > 0) STK_TRY(stk_buffer_append(out, shape, n_dims * sizeof *shape, error));

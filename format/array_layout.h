@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The payload of an `array` record (docs/format.md): a small header with type and shape, then the elements in
- * C order, little-endian, from a multiple of 64 bytes on (payloads lie at multiples of 64, so they are aligned). */
+ * C order, little-endian, from a multiple of 64 bytes on (payloads lie at multiples of 64, so they are
+ * aligned). */
 #ifndef STK_FORMAT_ARRAY_LAYOUT_H
 #define STK_FORMAT_ARRAY_LAYOUT_H
 

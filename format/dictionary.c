@@ -48,15 +48,18 @@ static stk_status grow(stk_dictionary *d, stk_error *error)
     return STK_OK;
 }
 
-stk_status stk_dictionary_code(stk_dictionary *d, const void *data, size_t n_bytes, uint32_t *code, stk_error *error)
+stk_status stk_dictionary_code(stk_dictionary *d, const void *data, size_t n_bytes, uint32_t *code,
+                               stk_error *error)
 {
     if (d->capacity / 2 <= d->n_entries) STK_TRY(grow(d, error));
     size_t slot = find_slot(d, data, n_bytes);
     if (d->slots[slot] == 0) {
         if (d->n_entries >= STK_DICTIONARY_MAX_ENTRIES || n_bytes > STK_DICTIONARY_MAX_BYTES ||
             d->bytes.n_bytes + n_bytes > STK_DICTIONARY_MAX_BYTES)
-            return stk_fail(error, STK_ERR_LIMIT, "more than %d different values or 16 MiB of them are too many for a "
-                            "dictionary; make it a plain string column", STK_DICTIONARY_MAX_ENTRIES);
+            return stk_fail(error, STK_ERR_LIMIT,
+                            "more than %d different values or 16 MiB of them are too many for a "
+                            "dictionary; make it a plain string column",
+                            STK_DICTIONARY_MAX_ENTRIES);
         uint32_t end = (uint32_t)(d->bytes.n_bytes + n_bytes);
         STK_TRY(stk_buffer_append(&d->ends, &end, sizeof end, error));
         if (stk_buffer_append(&d->bytes, data, n_bytes, error) != STK_OK) {

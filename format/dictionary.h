@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Distinct strings of a dictionary column while it is written: string -> code, in order of first appearance. */
+ * Distinct strings of a dictionary column while it is written: string -> code, in order of appearance. */
 #ifndef STK_FORMAT_DICTIONARY_H
 #define STK_FORMAT_DICTIONARY_H
 

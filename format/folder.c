@@ -47,15 +47,23 @@ static stk_status check_shard(const folder *f, const stk_manifest_shard *want, c
                               stk_error *error)
 {
     const char *what = NULL;
-    if (strcmp(shard->id, want->id) != 0) what = "its id is another";
-    else if (shard->total_bytes != want->n_bytes) what = "its size is another";
-    else if (shard->n_rows != want->n_rows) what = "its number of records is another";
-    else if (stk_shard_first_record(shard) != want->first_row) what = "its place in the data set is another";
-    else if (shard->n_table_sets != want->n_table_sets) what = "its number of table sets is another";
-    else if (!same_columns(f, shard)) what = "its columns are others";
+    if (strcmp(shard->id, want->id) != 0)
+        what = "its id is another";
+    else if (shard->total_bytes != want->n_bytes)
+        what = "its size is another";
+    else if (shard->n_rows != want->n_rows)
+        what = "its number of records is another";
+    else if (stk_shard_first_record(shard) != want->first_row)
+        what = "its place in the data set is another";
+    else if (shard->n_table_sets != want->n_table_sets)
+        what = "its number of table sets is another";
+    else if (!same_columns(f, shard))
+        what = "its columns are others";
     if (what == NULL) return STK_OK;
-    return stk_fail(error, STK_ERR_CORRUPT, "%s/%s: does not belong to this data set (%s than in %s); copy the whole "
-                    "folder again", f->path, want->file, what, STK_FOLDER_MANIFEST);
+    return stk_fail(error, STK_ERR_CORRUPT,
+                    "%s/%s: does not belong to this data set (%s than in %s); copy the whole "
+                    "folder again",
+                    f->path, want->file, what, STK_FOLDER_MANIFEST);
 }
 
 static stk_status open_shard(folder *f, uint32_t number, stk_storage **out, stk_error *error)
@@ -93,8 +101,10 @@ static uint32_t shard_of(const folder *f, uint64_t i)
     uint32_t low = 0, high = f->manifest.n_shards;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (f->manifest.shards[middle].first_row <= i) low = middle;
-        else high = middle;
+        if (f->manifest.shards[middle].first_row <= i)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
@@ -112,7 +122,8 @@ static stk_status folder_row(stk_storage *self, uint64_t i, stk_row *out, stk_er
     return STK_OK;
 }
 
-static stk_status folder_file(stk_storage *self, uint32_t number, stk_file *out, uint64_t *n_bytes, stk_error *error)
+static stk_status folder_file(stk_storage *self, uint32_t number, stk_file *out, uint64_t *n_bytes,
+                              stk_error *error)
 {
     folder *f = (folder *)self;
     stk_storage *shard;
@@ -132,7 +143,8 @@ static stk_status folder_value(stk_storage *self, uint32_t column, uint64_t i, v
                         (unsigned long long)i);
     uint32_t number = shard_of(f, i);
     STK_TRY(get_shard(f, number, &shard, error));
-    return shard->ops->value(shard, column, i - f->manifest.shards[number].first_row, buffer, capacity, out, error);
+    return shard->ops->value(shard, column, i - f->manifest.shards[number].first_row, buffer, capacity, out,
+                             error);
 }
 
 static stk_status folder_tables(stk_storage *self, uint32_t set, const uint8_t **blob, size_t *n_bytes,
@@ -195,9 +207,14 @@ static stk_status folder_check_record(stk_storage *self, uint64_t i, stk_error *
     return shard->ops->check_record(shard, i - f->manifest.shards[number].first_row, error);
 }
 
-static const stk_storage_ops folder_ops = {
-    .name = "stk-folder", .close = folder_close, .row = folder_row, .file = folder_file, .value = folder_value,
-    .tables = folder_tables, .check = folder_check, .check_record = folder_check_record};
+static const stk_storage_ops folder_ops = {.name = "stk-folder",
+                                           .close = folder_close,
+                                           .row = folder_row,
+                                           .file = folder_file,
+                                           .value = folder_value,
+                                           .tables = folder_tables,
+                                           .check = folder_check,
+                                           .check_record = folder_check_record};
 
 static stk_status read_manifest(folder *f, stk_error *error)
 {
@@ -206,10 +223,13 @@ static stk_status read_manifest(folder *f, stk_error *error)
     STK_GOTO(stk_buffer_printf(&path, error, "%s/%s", f->path, STK_FOLDER_MANIFEST));
     status = stk_file_read_all((const char *)path.data, STK_FOLDER_MAX_BYTES, &text, error);
     if (status == STK_ERR_NOT_FOUND)
-        stk_fail(error, status, "%s: a folder without %s: not a packed data set, or its packing did not finish (%s is "
-                 "written last)", f->path, STK_FOLDER_MANIFEST, STK_FOLDER_MANIFEST);
+        stk_fail(error, status,
+                 "%s: a folder without %s: not a packed data set, or its packing did not finish (%s is "
+                 "written last)",
+                 f->path, STK_FOLDER_MANIFEST, STK_FOLDER_MANIFEST);
     STK_GOTO(status);
-    STK_GOTO(stk_manifest_open(&f->manifest, (const char *)text.data, text.n_bytes, (const char *)path.data, error));
+    STK_GOTO(stk_manifest_open(&f->manifest, (const char *)text.data, text.n_bytes, (const char *)path.data,
+                               error));
 cleanup:
     stk_buffer_free(&path);
     stk_buffer_free(&text);
@@ -243,7 +263,8 @@ stk_status stk_folder_open(const char *path, const stk_dataset_options *options,
     if (f == NULL) return stk_fail_memory(error, "a folder");
     stk_status status = STK_OK;
     size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
     f->path = strndup(path, n);
     if (f->path == NULL) {
         status = stk_fail_memory(error, "a folder");

@@ -31,7 +31,8 @@ static stk_status check_sum(const char *text, size_t n_bytes, const char *path, 
     if (n_bytes > STK_FOLDER_CHECK_BYTES) {
         size_t covered = n_bytes - STK_FOLDER_CHECK_BYTES;
         int n = snprintf(want, sizeof want, STK_FOLDER_CHECK, (unsigned long long)stk_hash64(text, covered));
-        if (n == STK_FOLDER_CHECK_BYTES && memcmp(text + covered, want, STK_FOLDER_CHECK_BYTES) == 0) return STK_OK;
+        if (n == STK_FOLDER_CHECK_BYTES && memcmp(text + covered, want, STK_FOLDER_CHECK_BYTES) == 0)
+            return STK_OK;
     }
     return broken(path, "is damaged or was edited (its checksum, the last line, does not fit)", error);
 }
@@ -46,12 +47,15 @@ static stk_status check_version(const stk_manifest *m, const char *path, stk_err
     if (!stk_json_u64(stk_json_at(version, 0), &major) || stk_json_kind_of(needs) != STK_JSON_ARRAY)
         return broken(path, "has no version", error);
     if (major != STK_SHARD_MAJOR)
-        return stk_fail(error, STK_ERR_VERSION, "%s: format version %llu; stoker %s reads %d.x: update stoker", path,
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: format version %llu; stoker %s reads %d.x: update stoker", path,
                         (unsigned long long)major, STK_VERSION, STK_SHARD_MAJOR);
     const char *feature = stk_json_string(stk_json_at(needs, 0), NULL);
     if (stk_json_len(needs) > 0)
-        return stk_fail(error, STK_ERR_VERSION, "%s: uses the feature '%s', which stoker %s does not know: update "
-                        "stoker", path, feature != NULL ? feature : "unnamed", STK_VERSION);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: uses the feature '%s', which stoker %s does not know: update "
+                        "stoker",
+                        path, feature != NULL ? feature : "unnamed", STK_VERSION);
     return STK_OK;
 }
 
@@ -77,9 +81,12 @@ static stk_status read_column(const stk_json *node, const char *path, stk_column
     c->type = type_by_name(type);
     c->n_items = (uint32_t)items;
     if (c->type == 0)
-        return stk_fail(error, STK_ERR_VERSION, "%s: column '%s' has type '%s', which stoker %s does not know: update "
-                        "stoker", path, c->name, type, STK_VERSION);
-    if (stk_column_check(c, NULL) != STK_OK) return broken(path, "a column's description contradicts itself", error);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: column '%s' has type '%s', which stoker %s does not know: update "
+                        "stoker",
+                        path, c->name, type, STK_VERSION);
+    if (stk_column_check(c, NULL) != STK_OK)
+        return broken(path, "a column's description contradicts itself", error);
     return STK_OK;
 }
 
@@ -91,7 +98,8 @@ static stk_status read_columns(stk_manifest *m, const char *path, stk_error *err
         return broken(path, "has no list of columns", error);
     m->columns = calloc(n + 1, sizeof *m->columns);
     if (m->columns == NULL) return stk_fail_memory(error, "columns");
-    for (size_t i = 0; i < n; i++) STK_TRY(read_column(stk_json_at(columns, i), path, &m->columns[i], error));
+    for (size_t i = 0; i < n; i++)
+        STK_TRY(read_column(stk_json_at(columns, i), path, &m->columns[i], error));
     m->n_columns = (uint32_t)n;
     return STK_OK;
 }
@@ -110,7 +118,8 @@ static stk_status read_shard(stk_manifest *m, const stk_json *node, const char *
     uint8_t bytes[16];
     const char *id = stk_json_string(stk_json_get(node, "id"), NULL);
     s->file = stk_json_string(stk_json_get(node, "file"), NULL);
-    if (!stk_folder_name_ok(s->file)) return broken(path, "a shard's file name is missing or not plain", error);
+    if (!stk_folder_name_ok(s->file))
+        return broken(path, "a shard's file name is missing or not plain", error);
     if (id == NULL || !stk_id_parse(id, bytes) || !stk_json_u64(stk_json_get(node, "records"), &s->n_rows) ||
         !stk_json_u64(stk_json_get(node, "bytes"), &s->n_bytes) ||
         !small_number(node, "first_table_set", &s->first_table_set) ||
@@ -147,7 +156,8 @@ static stk_status read_rest(stk_manifest *m, const char *path, stk_error *error)
 {
     uint8_t bytes[16];
     const char *id = stk_json_string(stk_json_get(m->root, "id"), NULL);
-    if (id == NULL || !stk_id_parse(id, bytes) || !stk_json_bool(stk_json_get(m->root, "labels"), &m->has_labels))
+    if (id == NULL || !stk_id_parse(id, bytes) ||
+        !stk_json_bool(stk_json_get(m->root, "labels"), &m->has_labels))
         return broken(path, "'id' or 'labels' is missing", error);
     stk_id_text(bytes, m->id);
     stk_buffer text = {0};
@@ -175,7 +185,8 @@ static stk_status parse(stk_manifest *m, const char *text, size_t n_bytes, const
     return read_rest(m, path, error);
 }
 
-stk_status stk_manifest_open(stk_manifest *m, const char *text, size_t n_bytes, const char *path, stk_error *error)
+stk_status stk_manifest_open(stk_manifest *m, const char *text, size_t n_bytes, const char *path,
+                             stk_error *error)
 {
     *m = (stk_manifest){0};
     stk_status status = parse(m, text, n_bytes, path, error);

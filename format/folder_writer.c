@@ -66,8 +66,8 @@ static void write_shards(stk_json_writer *w, const stk_folder_info *info)
 }
 
 /* The order of members is part of the format: same data set, same bytes. */
-static void write_members(stk_json_writer *w, const stk_folder_info *info, uint64_t n_records, uint64_t n_bytes,
-                          const char *id)
+static void write_members(stk_json_writer *w, const stk_folder_info *info, uint64_t n_records,
+                          uint64_t n_bytes, const char *id)
 {
     stk_jw_object(w);
     stk_jw_key(w, "format");

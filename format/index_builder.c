@@ -36,7 +36,8 @@ static uint32_t rows_in_block(const stk_index_builder *b)
 
 static stk_status open_column(builder_column *c, const stk_column *column, stk_error *error)
 {
-    if (column->name == NULL || column->name[0] == '\0' || !stk_utf8_valid(column->name, strlen(column->name)))
+    if (column->name == NULL || column->name[0] == '\0' ||
+        !stk_utf8_valid(column->name, strlen(column->name)))
         return stk_fail(error, STK_ERR_ARGUMENT, "a column's name must be UTF-8 and not empty");
     STK_TRY(stk_column_check(column, error));
     c->column = *column;
@@ -53,7 +54,8 @@ static stk_status open_column(builder_column *c, const stk_column *column, stk_e
 
 static stk_status open_columns(stk_index_builder *b, const stk_column *columns, uint32_t n, stk_error *error)
 {
-    if (n > STK_MAX_COLUMNS) return stk_fail(error, STK_ERR_LIMIT, "%u columns; at most %d", n, STK_MAX_COLUMNS);
+    if (n > STK_MAX_COLUMNS)
+        return stk_fail(error, STK_ERR_LIMIT, "%u columns; at most %d", n, STK_MAX_COLUMNS);
     b->columns = calloc(n > 0 ? n : 1, sizeof *b->columns);
     if (b->columns == NULL) return stk_fail_memory(error, "columns");
     b->n_columns = n;
@@ -100,7 +102,8 @@ static stk_status check_elements(const stk_column *column, const stk_cell *cell,
     const uint8_t *bytes = cell->data;
     for (size_t i = 0; column->type == STK_TYPE_BOOL && i < cell->n_items; i++) {
         if (bytes[i] > 1)
-            return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': a bool is 0 or 1, not %u", column->name, bytes[i]);
+            return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': a bool is 0 or 1, not %u", column->name,
+                            bytes[i]);
     }
     return STK_OK;
 }
@@ -110,7 +113,8 @@ static stk_status check_cell(const builder_column *c, const stk_cell *cell, stk_
     const stk_column *column = &c->column;
     if (cell->is_null) {
         if (column->nullable) return STK_OK;
-        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': null in a column that is not nullable", column->name);
+        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': null in a column that is not nullable",
+                        column->name);
     }
     if (cell->data == NULL && cell->n_items > 0)
         return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': a value without data", column->name);
@@ -125,14 +129,16 @@ static stk_status check_cell(const builder_column *c, const stk_cell *cell, stk_
 
 stk_status stk_index_builder_check(const stk_index_builder *b, const stk_cell *cells, stk_error *error)
 {
-    for (uint32_t i = 0; i < b->n_columns; i++) STK_TRY(check_cell(&b->columns[i], &cells[i], error));
+    for (uint32_t i = 0; i < b->n_columns; i++)
+        STK_TRY(check_cell(&b->columns[i], &cells[i], error));
     return STK_OK;
 }
 
 static stk_status set_external(stk_index_builder *b, const stk_cell *cell, size_t n_bytes, uint8_t *slot,
                                stk_error *error)
 {
-    stk_external_ref ref = {.offset = stk_spool_bytes(&b->strings), .n_bytes = (uint32_t)n_bytes,
+    stk_external_ref ref = {.offset = stk_spool_bytes(&b->strings),
+                            .n_bytes = (uint32_t)n_bytes,
                             .check = (uint32_t)stk_hash64(cell->data, n_bytes)};
     STK_TRY(stk_spool_append(&b->strings, cell->data, n_bytes, error));
     memcpy(slot, &ref, sizeof ref);
@@ -187,7 +193,8 @@ static stk_status put_block(stk_index_builder *b, uint32_t n_rows, stk_error *er
     for (uint32_t i = 0; i < b->n_columns; i++) {
         builder_column *c = &b->columns[i];
         size_t null_bytes = c->nulls != NULL ? (n_rows + 7) / 8 : 0;
-        STK_TRY(put_unit(b, i + 1, first, c->values, (size_t)n_rows * c->row_bytes, c->nulls, null_bytes, error));
+        STK_TRY(
+            put_unit(b, i + 1, first, c->values, (size_t)n_rows * c->row_bytes, c->nulls, null_bytes, error));
         if (c->nulls != NULL) memset(c->nulls, 0, STK_BLOCK_ROWS / 8);
     }
     return STK_OK;
@@ -198,7 +205,8 @@ stk_status stk_index_builder_add(stk_index_builder *b, const stk_core_row *row, 
 {
     uint32_t r = rows_in_block(b);
     b->core[r] = *row;
-    for (uint32_t i = 0; i < b->n_columns; i++) STK_TRY(set_cell(b, &b->columns[i], r, &cells[i], error));
+    for (uint32_t i = 0; i < b->n_columns; i++)
+        STK_TRY(set_cell(b, &b->columns[i], r, &cells[i], error));
     b->n_rows++;
     return r + 1 == STK_BLOCK_ROWS ? put_block(b, STK_BLOCK_ROWS, error) : STK_OK;
 }
@@ -224,8 +232,10 @@ static stk_status finish_column(stk_index_builder *b, builder_column *c, stk_err
     static const char zeros[8];
     size_t name_bytes = strlen(c->column.name);
     size_t used = sizeof(stk_column_entry) + name_bytes, padded = (size_t)stk_align8(used + 1);
-    stk_column_entry entry = {.entry_bytes = (uint32_t)padded, .name_bytes = (uint32_t)name_bytes,
-                              .type = (uint8_t)c->column.type, .storage = (uint8_t)c->storage,
+    stk_column_entry entry = {.entry_bytes = (uint32_t)padded,
+                              .name_bytes = (uint32_t)name_bytes,
+                              .type = (uint8_t)c->column.type,
+                              .storage = (uint8_t)c->storage,
                               .n_items = c->column.n_items};
     if (c->column.nullable) entry.flags |= STK_COLUMN_NULLABLE;
     if (c->column.dictionary) entry.flags |= STK_COLUMN_DICTIONARY;
@@ -239,9 +249,11 @@ stk_status stk_index_builder_finish(stk_index_builder *b, stk_index_sections *ou
 {
     if (rows_in_block(b) > 0) STK_TRY(put_block(b, rows_in_block(b), error));
     STK_TRY(stk_buffer_reserve(&b->column_table, 64, error));
-    for (uint32_t i = 0; i < b->n_columns; i++) STK_TRY(finish_column(b, &b->columns[i], error));
+    for (uint32_t i = 0; i < b->n_columns; i++)
+        STK_TRY(finish_column(b, &b->columns[i], error));
     if (b->column_table.n_bytes > STK_MAX_COLUMN_TABLE)
-        return stk_fail(error, STK_ERR_LIMIT, "the columns' names take more than %d bytes", STK_MAX_COLUMN_TABLE);
+        return stk_fail(error, STK_ERR_LIMIT, "the columns' names take more than %d bytes",
+                        STK_MAX_COLUMN_TABLE);
     *out = (stk_index_sections){.index_bytes = stk_spool_bytes(&b->index),
                                 .strings_bytes = stk_spool_bytes(&b->strings),
                                 .column_table = b->column_table,
@@ -249,8 +261,8 @@ stk_status stk_index_builder_finish(stk_index_builder *b, stk_index_sections *ou
     return STK_OK;
 }
 
-stk_status stk_index_builder_copy(stk_index_builder *b, const stk_file *file, uint64_t offset, stk_hasher *hasher,
-                                  stk_error *error)
+stk_status stk_index_builder_copy(stk_index_builder *b, const stk_file *file, uint64_t offset,
+                                  stk_hasher *hasher, stk_error *error)
 {
     STK_TRY(stk_spool_copy(&b->index, file, offset, hasher, error));
     return stk_spool_copy(&b->strings, file, offset + stk_spool_bytes(&b->index), hasher, error);

@@ -14,8 +14,8 @@
 
 typedef struct stk_index_builder stk_index_builder;
 
-/* columns are copied and checked (types, unique UTF-8 names). path (kept by the caller) says where spool files
- * may lie. */
+/* columns are copied and checked (types, unique UTF-8 names). path (kept by the caller) says where spool
+ * files may lie. */
 stk_status stk_index_builder_open(const char *path, const stk_column *columns, uint32_t n_columns,
                                   stk_index_builder **out, stk_error *error);
 

@@ -26,7 +26,8 @@ static uint64_t unit_bytes(const stk_index_reader *r, uint32_t unit, uint64_t n_
 static uint64_t bytes_of_block(const stk_index_reader *r, uint64_t n_rows)
 {
     uint64_t sum = 0;
-    for (uint32_t unit = 0; unit <= r->trailer.n_columns; unit++) sum += unit_bytes(r, unit, n_rows);
+    for (uint32_t unit = 0; unit <= r->trailer.n_columns; unit++)
+        sum += unit_bytes(r, unit, n_rows);
     return sum;
 }
 
@@ -40,7 +41,8 @@ uint64_t stk_index_unit_place(const stk_index_reader *r, uint32_t unit, uint64_t
 {
     uint64_t rows = stk_index_block_rows(r, block);
     uint64_t at = r->trailer.index_offset + block * r->block_bytes;
-    for (uint32_t u = 0; u < unit; u++) at += unit_bytes(r, u, rows);
+    for (uint32_t u = 0; u < unit; u++)
+        at += unit_bytes(r, u, rows);
     *n_bytes = unit_bytes(r, unit, rows);
     return at;
 }
@@ -51,10 +53,12 @@ static stk_status bad_entry(const stk_index_reader *r, uint32_t i, const char *w
 }
 
 /* What a newer writer may have used is told apart from what is simply wrong. */
-static stk_status check_entry(const stk_index_reader *r, uint32_t i, const char *name, const stk_column_entry *e,
-                              stk_error *error)
+static stk_status check_entry(const stk_index_reader *r, uint32_t i, const char *name,
+                              const stk_column_entry *e, stk_error *error)
 {
-    const stk_column column = {.name = name, .type = (stk_type)e->type, .n_items = e->n_items,
+    const stk_column column = {.name = name,
+                               .type = (stk_type)e->type,
+                               .n_items = e->n_items,
                                .nullable = (e->flags & STK_COLUMN_NULLABLE) != 0,
                                .dictionary = (e->flags & STK_COLUMN_DICTIONARY) != 0};
     if (strlen(name) != e->name_bytes || e->name_bytes == 0 || !stk_utf8_valid(name, e->name_bytes))
@@ -63,8 +67,10 @@ static stk_status check_entry(const stk_index_reader *r, uint32_t i, const char 
                  e->storage >= STK_STORE_INLINE && e->storage <= STK_STORE_DICTIONARY &&
                  strcmp(stk_type_name(column.type), "unknown") != 0;
     if (!known)
-        return stk_fail(error, STK_ERR_VERSION, "%s: column '%s' has a type or storage (%u, %u, flags %u) that this "
-                        "stoker does not know: update stoker", r->file->path, name, e->type, e->storage, e->flags);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: column '%s' has a type or storage (%u, %u, flags %u) that this "
+                        "stoker does not know: update stoker",
+                        r->file->path, name, e->type, e->storage, e->flags);
     if (stk_column_check(&column, NULL) != STK_OK || e->storage != stk_column_storage_of(&column))
         return bad_entry(r, i, "type and storage contradict each other", error);
     for (uint32_t j = 0; j < i; j++) {
@@ -89,8 +95,8 @@ static stk_status parse_table(stk_index_reader *r, stk_error *error)
         if (end - at < sizeof e) return bad_entry(r, i, "is cut off", error);
         memcpy(&e, r->table + at, sizeof e);
         /* The zero after the name is part of the entry: names are used as C strings. */
-        if (e.entry_bytes < sizeof e || e.entry_bytes > end - at || e.name_bytes >= e.entry_bytes - sizeof e ||
-            r->table[at + sizeof e + e.name_bytes] != 0)
+        if (e.entry_bytes < sizeof e || e.entry_bytes > end - at ||
+            e.name_bytes >= e.entry_bytes - sizeof e || r->table[at + sizeof e + e.name_bytes] != 0)
             return bad_entry(r, i, "is cut off", error);
         STK_TRY(check_entry(r, i, (const char *)r->table + at + sizeof e, &e, error));
         at += e.entry_bytes;
@@ -154,19 +160,21 @@ void stk_index_reader_close(stk_index_reader *r)
     *r = (stk_index_reader){0};
 }
 
-stk_status stk_index_check_unit(const stk_index_reader *r, uint32_t unit, uint64_t block, const uint8_t *bytes,
-                                uint64_t n_bytes, stk_error *error)
+stk_status stk_index_check_unit(const stk_index_reader *r, uint32_t unit, uint64_t block,
+                                const uint8_t *bytes, uint64_t n_bytes, stk_error *error)
 {
     stk_unit_header header;
     memcpy(&header, bytes, sizeof header);
     size_t covered = (size_t)n_bytes - sizeof(uint64_t);
     if (memcmp(header.magic, stk_unit_magic, sizeof header.magic) == 0 && header.unit == unit &&
-        header.first_row == block * STK_BLOCK_ROWS && stk_load64(bytes + covered) == stk_hash64(bytes, covered))
+        header.first_row == block * STK_BLOCK_ROWS &&
+        stk_load64(bytes + covered) == stk_hash64(bytes, covered))
         return STK_OK;
     uint64_t unused;
-    return stk_fail(error, STK_ERR_CORRUPT, "%s: the index at byte %llu (records %llu and following, %s%s) is damaged "
-                    "(checksum); copy the file again", r->file->path,
-                    (unsigned long long)stk_index_unit_place(r, unit, block, &unused),
+    return stk_fail(error, STK_ERR_CORRUPT,
+                    "%s: the index at byte %llu (records %llu and following, %s%s) is damaged "
+                    "(checksum); copy the file again",
+                    r->file->path, (unsigned long long)stk_index_unit_place(r, unit, block, &unused),
                     (unsigned long long)(block * STK_BLOCK_ROWS), unit == 0 ? "places" : "column ",
                     unit == 0 ? "" : r->columns[unit - 1].name);
 }
@@ -180,7 +188,8 @@ static uint8_t *publish(_Atomic(uint8_t *) *slot, uint8_t *bytes)
 }
 
 /* Read and checked in passing memory, so that a unit that is damaged, touched again and again, takes none. */
-stk_status stk_index_load(stk_index_reader *r, uint32_t unit, uint64_t block, const uint8_t **out, stk_error *error)
+stk_status stk_index_load(stk_index_reader *r, uint32_t unit, uint64_t block, const uint8_t **out,
+                          stk_error *error)
 {
     uint64_t n_bytes, at = stk_index_unit_place(r, unit, block, &n_bytes);
     uint8_t *bytes = malloc((size_t)n_bytes), *kept = NULL, *before;
@@ -221,8 +230,8 @@ static stk_status room_for(size_t n_bytes, size_t capacity, stk_value *out, stk_
     return stk_fail(error, STK_ERR_LIMIT, "the value has %zu bytes, the buffer %zu", n_bytes, capacity);
 }
 
-static stk_status inline_value(stk_index_reader *r, uint32_t column, uint64_t row, const uint8_t *slot, void *buffer,
-                               size_t capacity, stk_value *out, stk_error *error)
+static stk_status inline_value(stk_index_reader *r, uint32_t column, uint64_t row, const uint8_t *slot,
+                               void *buffer, size_t capacity, stk_value *out, stk_error *error)
 {
     size_t n = r->details[column].row_bytes;
     STK_TRY(room_for(n, capacity, out, error));
@@ -239,7 +248,8 @@ static bool reference_ok(const stk_index_reader *r, uint32_t column, const stk_e
 {
     const stk_column *c = &r->columns[column];
     size_t size = stk_type_size(c->type);
-    bool shape = size == 0 || (c->n_items == 0 ? ref->n_bytes % size == 0 : ref->n_bytes == size * c->n_items);
+    bool shape =
+        size == 0 || (c->n_items == 0 ? ref->n_bytes % size == 0 : ref->n_bytes == size * c->n_items);
     return shape && stk_range_inside(ref->offset, ref->n_bytes, r->trailer.strings_bytes);
 }
 
@@ -270,7 +280,8 @@ static stk_status external_value(stk_index_reader *r, uint32_t column, uint64_t 
     if (!reference_ok(r, column, &ref)) return bad_value(r, column, row, error);
     STK_TRY(room_for(ref.n_bytes, capacity, out, error));
     if (ref.n_bytes > 0)
-        STK_TRY(stk_file_read_at(r->file, buffer, ref.n_bytes, r->trailer.strings_offset + ref.offset, error));
+        STK_TRY(
+            stk_file_read_at(r->file, buffer, ref.n_bytes, r->trailer.strings_offset + ref.offset, error));
     if ((uint32_t)stk_hash64(buffer, ref.n_bytes) != ref.check) return bad_value(r, column, row, error);
     for (size_t i = 0; c->type == STK_TYPE_BOOL && i < ref.n_bytes; i++) {
         if (((const uint8_t *)buffer)[i] > 1) return bad_value(r, column, row, error);
@@ -302,8 +313,10 @@ static stk_status load_dictionary(stk_index_reader *r, uint32_t column, const ui
     uint64_t at = r->trailer.strings_offset + d->entry.dictionary_offset;
     stk_status status = stk_file_read_at(r->file, bytes, n, at, error);
     if (status == STK_OK && !dictionary_sound(&d->entry, bytes))
-        status = stk_fail(error, STK_ERR_CORRUPT, "%s: the dictionary of column '%s' at byte %llu is damaged "
-                          "(checksum)", r->file->path, r->columns[column].name, (unsigned long long)at);
+        status = stk_fail(error, STK_ERR_CORRUPT,
+                          "%s: the dictionary of column '%s' at byte %llu is damaged "
+                          "(checksum)",
+                          r->file->path, r->columns[column].name, (unsigned long long)at);
     if (status != STK_OK) {
         free(bytes);
         return status;
@@ -337,7 +350,8 @@ stk_status stk_index_value(stk_index_reader *r, uint32_t column, uint64_t row, v
     STK_TRY(stk_index_unit(r, column + 1, block, &unit, error));
     const stk_reader_column *d = &r->details[column];
     const uint8_t *values = unit + sizeof(stk_unit_header);
-    if (r->columns[column].nullable && is_null(values, stk_index_block_rows(r, block), d->row_bytes, in_block)) {
+    if (r->columns[column].nullable &&
+        is_null(values, stk_index_block_rows(r, block), d->row_bytes, in_block)) {
         *out = (stk_value){.is_null = true};
         return STK_OK;
     }
@@ -345,8 +359,12 @@ stk_status stk_index_value(stk_index_reader *r, uint32_t column, uint64_t row, v
     stk_status status = STK_ERR_INTERNAL;
     switch (d->storage) {
     case STK_STORE_INLINE: status = inline_value(r, column, row, slot, buffer, capacity, out, error); break;
-    case STK_STORE_EXTERNAL: status = external_value(r, column, row, slot, buffer, capacity, out, error); break;
-    case STK_STORE_DICTIONARY: status = dictionary_value(r, column, row, slot, buffer, capacity, out, error); break;
+    case STK_STORE_EXTERNAL:
+        status = external_value(r, column, row, slot, buffer, capacity, out, error);
+        break;
+    case STK_STORE_DICTIONARY:
+        status = dictionary_value(r, column, row, slot, buffer, capacity, out, error);
+        break;
     }
     size_t size = stk_type_size(r->columns[column].type);
     out->n_items = size > 0 ? out->n_bytes / size : out->n_bytes;

@@ -48,9 +48,12 @@ static stk_status bad_magic(const uint8_t *magic, const char *path, stk_error *e
     if (memcmp(magic, seven_bits, sizeof seven_bits) == 0) how = "the high bits are gone";
     if (memcmp(magic, as_utf8, sizeof as_utf8) == 0 || memcmp(magic, replaced, sizeof replaced) == 0)
         how = "it was re-encoded as UTF-8";
-    if (how == NULL) return stk_fail(error, STK_ERR_CORRUPT, "%s: not a .stk file (its first bytes are others)", path);
-    return stk_fail(error, STK_ERR_CORRUPT, "%s: was transferred as text (%s) and cannot be repaired; copy it again "
-                    "in binary mode", path, how);
+    if (how == NULL)
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: not a .stk file (its first bytes are others)", path);
+    return stk_fail(error, STK_ERR_CORRUPT,
+                    "%s: was transferred as text (%s) and cannot be repaired; copy it again "
+                    "in binary mode",
+                    path, how);
 }
 
 /* The header's own name for an unknown feature bit, "name:bit", or "". */
@@ -80,19 +83,24 @@ static void feature_name(const stk_shard_header *header, int bit, char *out, siz
 
 stk_status stk_header_check(const stk_shard_header *header, const char *path, stk_error *error)
 {
-    if (memcmp(header->magic, stk_shard_magic, STK_MAGIC_BYTES) != 0) return bad_magic(header->magic, path, error);
-    /* The place of this checksum is fixed for all versions to come, so that damage and novelty are told apart. */
+    if (memcmp(header->magic, stk_shard_magic, STK_MAGIC_BYTES) != 0)
+        return bad_magic(header->magic, path, error);
+    /* The place of this checksum is fixed for all versions to come, so that damage and novelty are told
+     * apart. */
     if (header->xxh3 != stk_hash64(header, offsetof(stk_shard_header, xxh3)))
         return stk_fail(error, STK_ERR_CORRUPT, "%s: the header is damaged (checksum of bytes 0-191)", path);
     if (header->major != STK_SHARD_MAJOR)
-        return stk_fail(error, STK_ERR_VERSION, "%s: format version %u.%u; stoker %s reads %d.x: update stoker", path,
-                        header->major, header->minor, STK_VERSION, STK_SHARD_MAJOR);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: format version %u.%u; stoker %s reads %d.x: update stoker", path, header->major,
+                        header->minor, STK_VERSION, STK_SHARD_MAJOR);
     if (header->incompatible != 0) {
         int bit = __builtin_ctzll(header->incompatible);
         char name[STK_FEATURE_NAMES];
         feature_name(header, bit, name, sizeof name);
-        return stk_fail(error, STK_ERR_VERSION, "%s: uses the feature '%s' (bit %d), which stoker %s does not know: "
-                        "update stoker", path, name[0] != '\0' ? name : "unnamed", bit, STK_VERSION);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "%s: uses the feature '%s' (bit %d), which stoker %s does not know: "
+                        "update stoker",
+                        path, name[0] != '\0' ? name : "unnamed", bit, STK_VERSION);
     }
     uint64_t directory = sizeof *header + (uint64_t)header->n_table_sets * sizeof(stk_table_entry);
     if (header->header_bytes != sizeof *header || header->n_table_sets > STK_MAX_TABLE_SETS ||
@@ -120,29 +128,33 @@ stk_status stk_trailer_check(const stk_shard_trailer *t, const stk_shard_header 
 {
     unsigned long long at = (unsigned long long)(file_bytes - sizeof *t);
     if (memcmp(t->magic, stk_shard_end_magic, STK_MAGIC_BYTES) != 0)
-        return stk_fail(error, STK_ERR_CORRUPT, "%s: has no end (%llu bytes): it was cut off or its writing was "
-                        "interrupted; copy it again, or open it with salvage to get the whole records", path,
-                        (unsigned long long)file_bytes);
+        return stk_fail(error, STK_ERR_CORRUPT,
+                        "%s: has no end (%llu bytes): it was cut off or its writing was "
+                        "interrupted; copy it again, or open it with salvage to get the whole records",
+                        path, (unsigned long long)file_bytes);
     if (t->xxh3 != stk_hash64(t, offsetof(stk_shard_trailer, xxh3)))
-        return stk_fail(error, STK_ERR_CORRUPT, "%s: the trailer at byte %llu is damaged (checksum)", path, at);
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: the trailer at byte %llu is damaged (checksum)", path,
+                        at);
     if (t->header_xxh3 != header->xxh3)
         return stk_fail(error, STK_ERR_CORRUPT, "%s: header and trailer belong to different files", path);
     if (t->file_bytes != file_bytes)
         return stk_fail(error, STK_ERR_CORRUPT, "%s: has %llu bytes, was written with %llu", path,
                         (unsigned long long)file_bytes, (unsigned long long)t->file_bytes);
-    if (!sections_tile(t, header->records_offset, file_bytes - sizeof *t) || t->block_rows != STK_BLOCK_ROWS ||
-        t->core_row_bytes != sizeof(stk_core_row) || t->n_columns > STK_MAX_COLUMNS ||
-        t->columns_bytes > STK_MAX_COLUMN_TABLE || t->metadata_bytes > STK_MAX_METADATA)
+    if (!sections_tile(t, header->records_offset, file_bytes - sizeof *t) ||
+        t->block_rows != STK_BLOCK_ROWS || t->core_row_bytes != sizeof(stk_core_row) ||
+        t->n_columns > STK_MAX_COLUMNS || t->columns_bytes > STK_MAX_COLUMN_TABLE ||
+        t->metadata_bytes > STK_MAX_METADATA)
         return stk_fail(error, STK_ERR_CORRUPT, "%s: the trailer at byte %llu contradicts itself", path, at);
     return STK_OK;
 }
 
 const char *stk_core_row_fault(const stk_core_row *row, const stk_shard_header *header, uint64_t end)
 {
-    if (row->offset < header->records_offset + sizeof(stk_record_header) || row->offset % STK_RECORD_ALIGN != 0 ||
-        !stk_range_inside(row->offset, row->n_bytes, end))
+    if (row->offset < header->records_offset + sizeof(stk_record_header) ||
+        row->offset % STK_RECORD_ALIGN != 0 || !stk_range_inside(row->offset, row->n_bytes, end))
         return "a place outside the records";
-    if (row->encoding == STK_ENCODING_UNKNOWN || row->orientation - 1u > 7 || row->tables > header->n_table_sets)
+    if (row->encoding == STK_ENCODING_UNKNOWN || row->orientation - 1u > 7 ||
+        row->tables > header->n_table_sets)
         return "an impossible encoding, orientation or table set";
     /* Divided, not multiplied: width * height fits 64 bits, times channels may not. */
     if (row->encoding == STK_ENCODING_RAW &&
@@ -213,14 +225,16 @@ stk_status stk_column_check(const stk_column *column, stk_error *error)
 {
     size_t size = stk_type_size(column->type);
     if (size == 0 && !is_text(column->type))
-        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': unknown type %d", column->name, (int)column->type);
+        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': unknown type %d", column->name,
+                        (int)column->type);
     if (is_text(column->type) && column->n_items > 1)
         return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': arrays of %s are not supported", column->name,
                         stk_type_name(column->type));
     if (!is_text(column->type) && column->dictionary)
-        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': only string and bytes columns have dictionaries",
-                        column->name);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "column '%s': only string and bytes columns have dictionaries", column->name);
     if ((uint64_t)column->n_items * size > UINT32_MAX)
-        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': a value may have at most 4 GiB - 1", column->name);
+        return stk_fail(error, STK_ERR_ARGUMENT, "column '%s': a value may have at most 4 GiB - 1",
+                        column->name);
     return STK_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of a .stk shard, as docs/format.md specifies them. Plain structs, copied with memcpy: the format is
- * little-endian with natural alignment, and so is every machine that compiles common/endian.h.
+ * The bytes of a .stk shard, as docs/format.md specifies them. Plain structs, copied with memcpy: the format
+ * is little-endian with natural alignment, and so is every machine that compiles common/endian.h.
  *
  *   header | table sets | records | index | strings | column table | metadata | trailer */
 #ifndef STK_FORMAT_LAYOUT_H
@@ -37,7 +37,7 @@ enum {
     STK_MAX_TABLE_SET_BYTES = 16 << 20
 };
 
-/* High bit, letters, CR LF, Ctrl-Z, LF (as PNG's): each way of treating the file as text breaks it visibly. */
+/* High bit, letters, CR LF, Ctrl-Z, LF (as PNG's): treating the file as text breaks it visibly. */
 extern const uint8_t stk_shard_magic[STK_MAGIC_BYTES];
 extern const uint8_t stk_shard_end_magic[STK_MAGIC_BYTES];
 
@@ -51,9 +51,9 @@ typedef struct stk_shard_header {
     uint64_t records_offset;
     uint32_t n_table_sets; /* the directory follows the header at once */
     uint32_t reserved;
-    uint64_t tables_xxh3;                     /* of the directory */
+    uint64_t tables_xxh3;                       /* of the directory */
     char incompatible_names[STK_FEATURE_NAMES]; /* "name:bit name:bit", zero padded: for the refusal's text */
-    uint64_t xxh3;                            /* of all bytes before it; here in every version */
+    uint64_t xxh3;                              /* of all bytes before it; here in every version */
 } stk_shard_header;
 
 /* One entry of the directory of shared table sets. */
@@ -76,8 +76,9 @@ typedef struct stk_record_header {
 } stk_record_header;
 extern const uint8_t stk_record_magic[4];
 
-/* The index: for each block of 4,096 rows one unit of core rows, then one unit a column. A unit is this header,
- * the rows' values (padded to 8), the null mask (nullable columns; padded to 8), and the XXH3-64 of all that. */
+/* The index: for each block of 4,096 rows one unit of core rows, then one unit a column. A unit is this
+ * header, the rows' values (padded to 8), the null mask (nullable columns; padded to 8), and the XXH3-64 of
+ * all that. */
 typedef struct stk_unit_header {
     uint8_t magic[4];
     uint32_t unit; /* 0 = core rows, c + 1 = column c */
@@ -155,15 +156,15 @@ void stk_record_header_seal(stk_record_header *header);
 bool stk_record_header_ok(const stk_record_header *header);
 void stk_trailer_seal(stk_shard_trailer *trailer);
 
-/* Checks magic, checksum, version and feature bits; for anything wrong the text says what happened to the file
- * (text-mode transfer, newer version, unknown feature by name). path is for the text. */
+/* Checks magic, checksum, version and feature bits; for anything wrong the text says what happened to the
+ * file (text-mode transfer, newer version, unknown feature by name). path is for the text. */
 stk_status stk_header_check(const stk_shard_header *header, const char *path, stk_error *error);
-/* Checks magic, checksum and that the sections tile [header.records_offset, file_bytes - trailer) in order. */
-stk_status stk_trailer_check(const stk_shard_trailer *trailer, const stk_shard_header *header, uint64_t file_bytes,
-                             const char *path, stk_error *error);
+/* Checks magic, checksum and that the sections tile [header.records_offset, file_bytes - trailer). */
+stk_status stk_trailer_check(const stk_shard_trailer *trailer, const stk_shard_header *header,
+                             uint64_t file_bytes, const char *path, stk_error *error);
 
-/* What is impossible about a row whose payload must lie in [records_offset + 64, end), as a clause, or NULL. A
- * checksum that fits says only that the bytes are those that somebody wrote, so this runs at each touch. */
+/* What is impossible about a row whose payload must lie in [records_offset + 64, end), as a clause, or NULL.
+ * A checksum that fits says only that the bytes are those that somebody wrote, so this runs at each touch. */
 const char *stk_core_row_fault(const stk_core_row *row, const stk_shard_header *header, uint64_t end);
 
 /* A data set id: 16 bytes in the order of its hex digits, and those digits with a zero. */
@@ -178,7 +179,10 @@ uint32_t stk_column_row_bytes(const stk_column *column);
 /* Checks type, n_items and dictionary of a column description. Status STK_ERR_ARGUMENT. */
 stk_status stk_column_check(const stk_column *column, stk_error *error);
 
-static inline uint64_t stk_align8(uint64_t n) { return (n + 7) & ~(uint64_t)7; }
+static inline uint64_t stk_align8(uint64_t n)
+{
+    return (n + 7) & ~(uint64_t)7;
+}
 static inline uint64_t stk_align_record(uint64_t n)
 {
     return (n + STK_RECORD_ALIGN - 1) & ~(uint64_t)(STK_RECORD_ALIGN - 1);
@@ -187,8 +191,8 @@ static inline uint64_t stk_align_record(uint64_t n)
 /* Bytes of one unit with n_rows <= 4,096 rows. */
 static inline uint64_t stk_unit_bytes(uint64_t n_rows, uint32_t row_bytes, bool nullable)
 {
-    return sizeof(stk_unit_header) + stk_align8(n_rows * row_bytes) + (nullable ? stk_align8((n_rows + 7) / 8) : 0) +
-           sizeof(uint64_t);
+    return sizeof(stk_unit_header) + stk_align8(n_rows * row_bytes) +
+           (nullable ? stk_align8((n_rows + 7) / 8) : 0) + sizeof(uint64_t);
 }
 
 #endif

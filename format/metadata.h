@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the reader itself needs of the metadata JSON: it must be an object, and "classes" an array of strings. */
+ * What the reader itself needs of the metadata JSON: an object, "classes" an array of strings. */
 #ifndef STK_FORMAT_METADATA_H
 #define STK_FORMAT_METADATA_H
 

@@ -51,8 +51,10 @@ static stk_status check_tables(checker *c, stk_error *error)
         const uint8_t *blob;
         size_t n_bytes;
         stk_status status = s->head.ops->tables(&s->head, i, &blob, &n_bytes, &c->found);
-        if (is_finding(status)) report(c, UINT64_MAX, sizeof s->header);
-        else if (status != STK_OK) return stk_fail(error, status, "%s", c->found.text);
+        if (is_finding(status))
+            report(c, UINT64_MAX, sizeof s->header);
+        else if (status != STK_OK)
+            return stk_fail(error, status, "%s", c->found.text);
     }
     return STK_OK;
 }
@@ -65,7 +67,8 @@ static void check_places(checker *c, uint64_t first_row, uint64_t n_rows)
         stk_core_row row;
         memcpy(&row, c->bytes.data + sizeof(stk_unit_header) + i * sizeof row, sizeof row);
         const char *fault = stk_core_row_fault(&row, &s->header, s->index.trailer.index_offset);
-        if (fault == NULL && row.offset != c->next_payload) fault = "a place that is not right after the one before";
+        if (fault == NULL && row.offset != c->next_payload)
+            fault = "a place that is not right after the one before";
         if (fault != NULL) {
             stk_fail(&c->found, STK_ERR_CORRUPT, "%s: record %llu: the index gives %s", s->path,
                      (unsigned long long)(first_row + i), fault);
@@ -94,8 +97,10 @@ static stk_status check_unit(checker *c, uint32_t unit, uint64_t block, stk_erro
     STK_TRY(read_piece(c, at, (size_t)n_bytes, error));
     if (stk_index_check_unit(index, unit, block, c->bytes.data, n_bytes, &c->found) != STK_OK)
         report(c, UINT64_MAX, at);
-    else if (unit == 0) check_places(c, first, n_rows);
-    else check_references(c, unit - 1, first, n_rows, at);
+    else if (unit == 0)
+        check_places(c, first, n_rows);
+    else
+        check_references(c, unit - 1, first, n_rows, at);
     return STK_OK;
 }
 
@@ -131,15 +136,18 @@ static stk_status find_bad_values(checker *c, stk_error *error)
     uint32_t n_bad = 0;
     for (uint32_t column = 0; column < head->n_columns; column++) {
         for (uint64_t i = 0; i < head->n_rows; i++) {
-            stk_status status = head->ops->value(head, column, i, c->bytes.data, c->bytes.capacity, &value, &c->found);
+            stk_status status =
+                head->ops->value(head, column, i, c->bytes.data, c->bytes.capacity, &value, &c->found);
             if (status == STK_ERR_LIMIT) {
                 STK_TRY(stk_buffer_reserve(&c->bytes, value.n_bytes, error));
-                status = head->ops->value(head, column, i, c->bytes.data, c->bytes.capacity, &value, &c->found);
+                status =
+                    head->ops->value(head, column, i, c->bytes.data, c->bytes.capacity, &value, &c->found);
             }
             if (is_finding(status)) {
                 report(c, i, c->shard->index.trailer.strings_offset);
                 if (++n_bad == MAX_BAD_VALUES) return STK_OK;
-            } else if (status != STK_OK) return stk_fail(error, status, "%s", c->found.text);
+            } else if (status != STK_OK)
+                return stk_fail(error, status, "%s", c->found.text);
         }
     }
     return STK_OK;
@@ -156,7 +164,8 @@ static stk_status check_id(checker *c, stk_error *error)
         return find_bad_values(c, error);
     }
     if (c->payload_bytes != t->payload_bytes) {
-        stk_fail(&c->found, STK_ERR_CORRUPT, "%s: the trailer's sum of payload bytes is wrong", c->shard->path);
+        stk_fail(&c->found, STK_ERR_CORRUPT, "%s: the trailer's sum of payload bytes is wrong",
+                 c->shard->path);
         report(c, UINT64_MAX, t->file_bytes - sizeof *t);
     }
     return STK_OK;
@@ -186,9 +195,9 @@ stk_status stk_shard_check_record(stk_storage *self, uint64_t i, stk_error *erro
     STK_TRY(stk_shard_row(self, i, &row, error));
     STK_TRY(stk_file_read_at(&s->file, &h, sizeof h, row.offset - sizeof h, error));
     if (stk_record_header_ok(&h) && h.number == s->header.first_record + i && h.label == row.label &&
-        h.n_bytes == row.n_bytes && h.payload_xxh3 == row.xxh3 && h.width == row.width && h.height == row.height &&
-        h.tables == row.tables && h.encoding == row.encoding && h.orientation == row.orientation &&
-        h.channels == row.channels)
+        h.n_bytes == row.n_bytes && h.payload_xxh3 == row.xxh3 && h.width == row.width &&
+        h.height == row.height && h.tables == row.tables && h.encoding == row.encoding &&
+        h.orientation == row.orientation && h.channels == row.channels)
         return STK_OK;
     return stk_fail(error, STK_ERR_CORRUPT, "%s: the header of record %llu at byte %llu is damaged", s->path,
                     (unsigned long long)i, (unsigned long long)(row.offset - sizeof h));

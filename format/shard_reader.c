@@ -33,7 +33,8 @@ stk_status stk_shard_row(stk_storage *self, uint64_t i, stk_row *out, stk_error 
     return STK_OK;
 }
 
-static stk_status shard_file(stk_storage *self, uint32_t number, stk_file *out, uint64_t *n_bytes, stk_error *error)
+static stk_status shard_file(stk_storage *self, uint32_t number, stk_file *out, uint64_t *n_bytes,
+                             stk_error *error)
 {
     stk_shard *s = (stk_shard *)self;
     if (number != 0) return stk_fail(error, STK_ERR_ARGUMENT, "%s: is one file, not %u", s->path, number);
@@ -59,9 +60,14 @@ static stk_status shard_tables(stk_storage *self, uint32_t set, const uint8_t **
     return stk_table_sets_get(&s->tables, &s->file, &s->header, set, blob, n_bytes, error);
 }
 
-static const stk_storage_ops shard_ops = {
-    .name = "stk", .close = shard_close, .row = stk_shard_row, .file = shard_file, .value = shard_value,
-    .tables = shard_tables, .check = stk_shard_check, .check_record = stk_shard_check_record};
+static const stk_storage_ops shard_ops = {.name = "stk",
+                                          .close = shard_close,
+                                          .row = stk_shard_row,
+                                          .file = shard_file,
+                                          .value = shard_value,
+                                          .tables = shard_tables,
+                                          .check = stk_shard_check,
+                                          .check_record = stk_shard_check_record};
 
 uint64_t stk_shard_first_record(const stk_storage *storage)
 {
@@ -76,7 +82,8 @@ static stk_status read_ends(stk_shard *s, stk_shard_trailer *trailer, stk_error 
     s->head.total_bytes = n;
     size_t head = n < sizeof s->header ? (size_t)n : sizeof s->header;
     STK_TRY(stk_file_read_at(&s->file, &s->header, head, 0, error));
-    if (n < sizeof s->header + sizeof *trailer && memcmp(s->header.magic, stk_shard_magic, STK_MAGIC_BYTES) == 0)
+    if (n < sizeof s->header + sizeof *trailer &&
+        memcmp(s->header.magic, stk_shard_magic, STK_MAGIC_BYTES) == 0)
         return stk_fail(error, STK_ERR_CORRUPT, "%s: cut off after %llu bytes; copy it again", s->path,
                         (unsigned long long)n);
     STK_TRY(stk_header_check(&s->header, s->path, error));
@@ -104,10 +111,11 @@ static stk_status read_metadata(stk_shard *s, const stk_shard_trailer *t, stk_er
 {
     char *text = malloc((size_t)t->metadata_bytes + 1);
     if (text == NULL) return stk_fail_memory(error, "metadata");
-    stk_status status = stk_file_read_at(&s->file, text, (size_t)t->metadata_bytes, t->metadata_offset, error);
+    stk_status status =
+        stk_file_read_at(&s->file, text, (size_t)t->metadata_bytes, t->metadata_offset, error);
     if (status == STK_OK && stk_hash64(text, (size_t)t->metadata_bytes) != t->metadata_xxh3)
-        status = stk_fail(error, STK_ERR_CORRUPT, "%s: the metadata at byte %llu is damaged (checksum)", s->path,
-                          (unsigned long long)t->metadata_offset);
+        status = stk_fail(error, STK_ERR_CORRUPT, "%s: the metadata at byte %llu is damaged (checksum)",
+                          s->path, (unsigned long long)t->metadata_offset);
     if (status != STK_OK) {
         free(text);
         return status;
@@ -145,11 +153,13 @@ cleanup:
 static stk_status check_all_places(stk_storage *storage, stk_error *error)
 {
     stk_row row;
-    for (uint64_t i = 0; i < storage->n_rows; i++) STK_TRY(stk_shard_row(storage, i, &row, error));
+    for (uint64_t i = 0; i < storage->n_rows; i++)
+        STK_TRY(stk_shard_row(storage, i, &row, error));
     return STK_OK;
 }
 
-stk_status stk_shard_open(const char *path, const stk_dataset_options *options, stk_storage **out, stk_error *error)
+stk_status stk_shard_open(const char *path, const stk_dataset_options *options, stk_storage **out,
+                          stk_error *error)
 {
     stk_status status = open_plain(path, out, error);
     if (options == NULL || !options->salvage) return status;

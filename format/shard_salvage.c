@@ -58,8 +58,8 @@ static stk_status salvaged_file(stk_storage *self, uint32_t number, stk_file *ou
     return STK_OK;
 }
 
-static stk_status salvaged_value(stk_storage *self, uint32_t column, uint64_t i, void *buffer, size_t capacity,
-                                 stk_value *out, stk_error *error)
+static stk_status salvaged_value(stk_storage *self, uint32_t column, uint64_t i, void *buffer,
+                                 size_t capacity, stk_value *out, stk_error *error)
 {
     salvaged *s = (salvaged *)self;
     *out = (stk_value){.n_items = 1, .n_bytes = sizeof(uint64_t), .data = buffer};
@@ -67,7 +67,8 @@ static stk_status salvaged_value(stk_storage *self, uint32_t column, uint64_t i,
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: no column %u or no record %llu", s->path, column,
                         (unsigned long long)i);
     if (capacity < out->n_bytes)
-        return stk_fail(error, STK_ERR_LIMIT, "the value has %zu bytes, the buffer %zu", out->n_bytes, capacity);
+        return stk_fail(error, STK_ERR_LIMIT, "the value has %zu bytes, the buffer %zu", out->n_bytes,
+                        capacity);
     memcpy(buffer, s->numbers.data + i * sizeof(uint64_t), sizeof(uint64_t));
     return STK_OK;
 }
@@ -79,15 +80,17 @@ static stk_status salvaged_tables(stk_storage *self, uint32_t set, const uint8_t
     return stk_table_sets_get(&s->tables, &s->file, &s->header, set, blob, n_bytes, error);
 }
 
-static const stk_storage_ops salvaged_ops = {
-    .name = "stk", .close = salvaged_close, .row = salvaged_row, .file = salvaged_file, .value = salvaged_value,
-    .tables = salvaged_tables};
+static const stk_storage_ops salvaged_ops = {.name = "stk",
+                                             .close = salvaged_close,
+                                             .row = salvaged_row,
+                                             .file = salvaged_file,
+                                             .value = salvaged_value,
+                                             .tables = salvaged_tables};
 
 /* n_bytes at `at` (inside the file), through the window. */
 static stk_status peek(salvaged *s, uint64_t at, size_t n_bytes, const uint8_t **out, stk_error *error)
 {
-    bool inside = at >= s->window_start &&
-                  stk_range_inside(at - s->window_start, n_bytes, s->window.n_bytes);
+    bool inside = at >= s->window_start && stk_range_inside(at - s->window_start, n_bytes, s->window.n_bytes);
     if (!inside) {
         uint64_t left = s->head.total_bytes - at;
         STK_TRY(stk_buffer_resize(&s->window, left < SCAN_BYTES ? (size_t)left : SCAN_BYTES, error));
@@ -127,9 +130,16 @@ static stk_status try_record(salvaged *s, uint64_t *at, uint64_t *least_number, 
     memcpy(&h, bytes, sizeof h);
     *at = here + STK_RECORD_ALIGN;
     if (memcmp(h.magic, stk_record_magic, sizeof h.magic) != 0 || !stk_record_header_ok(&h)) return STK_OK;
-    stk_core_row row = {.offset = here + sizeof h, .n_bytes = h.n_bytes, .xxh3 = h.payload_xxh3, .label = h.label,
-                        .width = h.width, .height = h.height, .tables = h.tables, .encoding = h.encoding,
-                        .orientation = h.orientation, .channels = h.channels};
+    stk_core_row row = {.offset = here + sizeof h,
+                        .n_bytes = h.n_bytes,
+                        .xxh3 = h.payload_xxh3,
+                        .label = h.label,
+                        .width = h.width,
+                        .height = h.height,
+                        .tables = h.tables,
+                        .encoding = h.encoding,
+                        .orientation = h.orientation,
+                        .channels = h.channels};
     /* Numbers rise: a shard within a payload (an image cannot hold one, an array may) is not taken apart. */
     if (h.number < *least_number || stk_core_row_fault(&row, &s->header, end) != NULL) return STK_OK;
     STK_TRY(hash_payload(s, row.offset, row.n_bytes, &hash, error));

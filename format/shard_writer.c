@@ -18,7 +18,7 @@ enum { GATHER_BYTES = 1 << 20, DIRECT_BYTES = 256 << 10 };
 struct stk_shard_writer {
     char *path;
     stk_file file;
-    stk_buffer gather;    /* bytes that belong at file offset `written` */
+    stk_buffer gather; /* bytes that belong at file offset `written` */
     uint64_t written;
     stk_index_builder *index;
     stk_buffer directory; /* of the table sets */
@@ -26,7 +26,7 @@ struct stk_shard_writer {
     uint64_t n_records;
     uint64_t payload_bytes;
     bool has_labels;
-    bool failed;   /* an earlier write failed: what lies in the file is not whole */
+    bool failed; /* an earlier write failed: what lies in the file is not whole */
     bool finished;
 };
 
@@ -63,7 +63,8 @@ static stk_status pad_record(stk_shard_writer *w, stk_error *error)
 }
 
 /* Table sets lie in front, so that a shard without its end still has them. */
-static stk_status plan_table_sets(stk_shard_writer *w, const stk_shard_writer_options *options, stk_error *error)
+static stk_status plan_table_sets(stk_shard_writer *w, const stk_shard_writer_options *options,
+                                  stk_error *error)
 {
     uint64_t at = sizeof w->header + (uint64_t)options->n_table_sets * sizeof(stk_table_entry);
     if (options->n_table_sets > STK_MAX_TABLE_SETS)
@@ -72,11 +73,11 @@ static stk_status plan_table_sets(stk_shard_writer *w, const stk_shard_writer_op
     for (uint32_t i = 0; i < options->n_table_sets; i++) {
         size_t n_bytes = options->table_set_bytes[i];
         if (n_bytes == 0 || n_bytes > STK_MAX_TABLE_SET_BYTES)
-            return stk_fail(error, STK_ERR_LIMIT, "table set %u has %zu bytes; 1 to %d are possible", i, n_bytes,
-                            STK_MAX_TABLE_SET_BYTES);
+            return stk_fail(error, STK_ERR_LIMIT, "table set %u has %zu bytes; 1 to %d are possible", i,
+                            n_bytes, STK_MAX_TABLE_SET_BYTES);
         at = stk_align_record(at);
-        stk_table_entry entry = {.offset = at, .n_bytes = n_bytes,
-                                 .xxh3 = stk_hash64(options->table_sets[i], n_bytes)};
+        stk_table_entry entry = {
+            .offset = at, .n_bytes = n_bytes, .xxh3 = stk_hash64(options->table_sets[i], n_bytes)};
         STK_TRY(stk_buffer_append(&w->directory, &entry, sizeof entry, error));
         at += n_bytes;
     }
@@ -104,8 +105,8 @@ static stk_status write_head(stk_shard_writer *w, const stk_shard_writer_options
     return pad_record(w, error);
 }
 
-stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options, stk_shard_writer **out,
-                                 stk_error *error)
+stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options,
+                                 stk_shard_writer **out, stk_error *error)
 {
     *out = NULL;
     stk_shard_writer *w = calloc(1, sizeof *w);
@@ -140,22 +141,28 @@ static stk_status check_record(const stk_shard_writer *w, const stk_record *r, s
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: record %llu: orientation %u is not 1..8", w->path, n,
                         r->orientation);
     if (r->tables > w->header.n_table_sets)
-        return stk_fail(error, STK_ERR_ARGUMENT, "%s: record %llu names table set %u of %u", w->path, n, r->tables,
-                        w->header.n_table_sets);
+        return stk_fail(error, STK_ERR_ARGUMENT, "%s: record %llu names table set %u of %u", w->path, n,
+                        r->tables, w->header.n_table_sets);
     if (r->encoding == STK_ENCODING_RAW &&
         (r->channels == 0 || r->n_bytes / r->channels != (uint64_t)r->width * r->height ||
          r->n_bytes % r->channels != 0))
-        return stk_fail(error, STK_ERR_ARGUMENT, "%s: record %llu: raw pixels need width x height x channels bytes",
-                        w->path, n);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "%s: record %llu: raw pixels need width x height x channels bytes", w->path, n);
     return STK_OK;
 }
 
 static stk_status put_record(stk_shard_writer *w, const stk_record *r, stk_error *error)
 {
-    stk_record_header header = {
-        .encoding = (uint8_t)r->encoding, .orientation = r->orientation, .channels = r->channels,
-        .number = w->header.first_record + w->n_records, .label = r->label, .n_bytes = r->n_bytes,
-        .payload_xxh3 = r->xxh3, .width = r->width, .height = r->height, .tables = r->tables};
+    stk_record_header header = {.encoding = (uint8_t)r->encoding,
+                                .orientation = r->orientation,
+                                .channels = r->channels,
+                                .number = w->header.first_record + w->n_records,
+                                .label = r->label,
+                                .n_bytes = r->n_bytes,
+                                .payload_xxh3 = r->xxh3,
+                                .width = r->width,
+                                .height = r->height,
+                                .tables = r->tables};
     memcpy(header.magic, stk_record_magic, sizeof header.magic);
     stk_record_header_seal(&header);
     STK_TRY(put(w, &header, sizeof header, error));
@@ -168,9 +175,16 @@ stk_status stk_shard_writer_add(stk_shard_writer *w, const stk_record *r, uint64
     STK_TRY(check_record(w, r, error));
     STK_TRY(stk_index_builder_check(w->index, r->cells, error));
     uint64_t payload = stk_shard_writer_bytes(w) + sizeof(stk_record_header);
-    stk_core_row row = {.offset = payload, .n_bytes = r->n_bytes, .xxh3 = r->xxh3, .label = r->label,
-                        .width = r->width, .height = r->height, .tables = r->tables,
-                        .encoding = (uint8_t)r->encoding, .orientation = r->orientation, .channels = r->channels};
+    stk_core_row row = {.offset = payload,
+                        .n_bytes = r->n_bytes,
+                        .xxh3 = r->xxh3,
+                        .label = r->label,
+                        .width = r->width,
+                        .height = r->height,
+                        .tables = r->tables,
+                        .encoding = (uint8_t)r->encoding,
+                        .orientation = r->orientation,
+                        .channels = r->channels};
     stk_status status;
     STK_GOTO(put_record(w, r, error));
     STK_GOTO(stk_index_builder_add(w->index, &row, r->cells, error));

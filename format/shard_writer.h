@@ -45,8 +45,8 @@ typedef struct stk_shard_writer_options {
 } stk_shard_writer_options;
 
 /* Creates path (O_EXCL). On failure nothing stays. */
-stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options, stk_shard_writer **out,
-                                 stk_error *error);
+stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options,
+                                 stk_shard_writer **out, stk_error *error);
 
 /* Appends one record; bytes are copied or written before it returns. From one thread at a time. Returns the
  * file offset of the payload in *offset when not NULL. */
@@ -57,7 +57,8 @@ stk_status stk_shard_writer_add(stk_shard_writer *writer, const stk_record *reco
 uint64_t stk_shard_writer_bytes(const stk_shard_writer *writer);
 
 /* Writes index, strings, metadata (JSON text) and trailer, fsyncs, closes the file. id gets 33 bytes. */
-stk_status stk_shard_writer_finish(stk_shard_writer *writer, const char *metadata, char *id, stk_error *error);
+stk_status stk_shard_writer_finish(stk_shard_writer *writer, const char *metadata, char *id,
+                                   stk_error *error);
 
 /* Frees; when not finished the file is removed. Sets *writer to NULL. */
 void stk_shard_writer_close(stk_shard_writer **writer);

@@ -30,8 +30,10 @@ void stk_slab_init(stk_slab *slab, uint64_t expected_bytes)
 
 static void free_chunk(stk_slab_chunk *chunk)
 {
-    if (chunk->mapping != NULL) munmap(chunk->mapping, chunk->mapping_bytes);
-    else free(chunk->base);
+    if (chunk->mapping != NULL)
+        munmap(chunk->mapping, chunk->mapping_bytes);
+    else
+        free(chunk->base);
     free(chunk);
 }
 

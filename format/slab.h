@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for index units: given out in pieces, given back all at once. Large indexes get chunks of huge pages where
- * the system has them: a first touch then costs a tenth of the page faults, and random rows half of the TLB misses.
- * Lock-free: a fork in the middle leaves the child nothing to wait for. */
+ * Memory for index units: given out in pieces, given back all at once. Large indexes get chunks of huge pages
+ * where the system has them: a first touch then costs a tenth of the page faults, and random rows half of the
+ * TLB misses. Lock-free: a fork in the middle leaves the child nothing to wait for. */
 #ifndef STK_FORMAT_SLAB_H
 #define STK_FORMAT_SLAB_H
 

@@ -44,7 +44,8 @@ static stk_status open_unnamed(stk_spool *spool, stk_error *error)
 static stk_status spill(stk_spool *spool, stk_error *error)
 {
     if (spool->file.fd < 0) STK_TRY(open_unnamed(spool, error));
-    STK_TRY(stk_file_write_at(&spool->file, spool->memory.data, spool->memory.n_bytes, spool->in_file, error));
+    STK_TRY(
+        stk_file_write_at(&spool->file, spool->memory.data, spool->memory.n_bytes, spool->in_file, error));
     spool->in_file += spool->memory.n_bytes;
     spool->memory.n_bytes = 0;
     return STK_OK;
@@ -52,7 +53,8 @@ static stk_status spill(stk_spool *spool, stk_error *error)
 
 stk_status stk_spool_append(stk_spool *spool, const void *data, size_t n_bytes, stk_error *error)
 {
-    if (spool->memory.n_bytes > 0 && spool->memory.n_bytes + n_bytes > SPOOL_MEMORY) STK_TRY(spill(spool, error));
+    if (spool->memory.n_bytes > 0 && spool->memory.n_bytes + n_bytes > SPOOL_MEMORY)
+        STK_TRY(spill(spool, error));
     if (n_bytes <= SPOOL_MEMORY) return stk_buffer_append(&spool->memory, data, n_bytes, error);
     if (spool->file.fd < 0) STK_TRY(open_unnamed(spool, error));
     STK_TRY(stk_file_write_at(&spool->file, data, n_bytes, spool->in_file, error));
@@ -88,7 +90,8 @@ stk_status stk_spool_copy(stk_spool *spool, const stk_file *to, uint64_t offset,
     return stk_file_write_at(to, spool->memory.data, spool->memory.n_bytes, offset, error);
 }
 
-stk_status stk_spool_read(const stk_spool *spool, uint64_t offset, void *data, size_t n_bytes, stk_error *error)
+stk_status stk_spool_read(const stk_spool *spool, uint64_t offset, void *data, size_t n_bytes,
+                          stk_error *error)
 {
     uint8_t *to = data;
     if (offset < spool->in_file) {

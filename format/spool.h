@@ -27,7 +27,8 @@ uint64_t stk_spool_bytes(const stk_spool *spool);
 stk_status stk_spool_copy(stk_spool *spool, const stk_file *to, uint64_t offset, stk_hasher *hasher,
                           stk_error *error);
 /* Reads n bytes back from offset (inside what was appended). */
-stk_status stk_spool_read(const stk_spool *spool, uint64_t offset, void *data, size_t n_bytes, stk_error *error);
+stk_status stk_spool_read(const stk_spool *spool, uint64_t offset, void *data, size_t n_bytes,
+                          stk_error *error);
 void stk_spool_free(stk_spool *spool);
 
 #endif

@@ -25,7 +25,8 @@ typedef struct probe {
 
 typedef struct container {
     bool (*matches)(const probe *p);
-    stk_status (*open)(const char *path, const stk_dataset_options *options, stk_storage **out, stk_error *error);
+    stk_status (*open)(const char *path, const stk_dataset_options *options, stk_storage **out,
+                       stk_error *error);
 } container;
 
 static bool is_folder(const probe *p)
@@ -50,13 +51,15 @@ static bool is_hdf5(const probe *p)
 }
 
 #if !STOKER_HAVE_HDF5
-static stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *options, stk_storage **out,
-                                        stk_error *error)
+static stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *options,
+                                        stk_storage **out, stk_error *error)
 {
     (void)options;
     *out = NULL;
-    return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: an HDF5 file, and this build has no HDF5: install libhdf5-dev "
-                    "and libdeflate-dev and build again", path);
+    return stk_fail(error, STK_ERR_UNSUPPORTED,
+                    "%s: an HDF5 file, and this build has no HDF5: install libhdf5-dev "
+                    "and libdeflate-dev and build again",
+                    path);
 }
 #endif
 
@@ -69,7 +72,8 @@ static const container containers[] = {
 /* HDF5's signature stands at 0, or behind a user block of 512, 1024, 2048 ... bytes. */
 static stk_status look_for_hdf5(const stk_file *file, uint64_t size, probe *p, stk_error *error)
 {
-    for (uint64_t at = 0; at + sizeof hdf5_magic <= size && !p->hdf5 && at <= (64 << 20); at = at == 0 ? 512 : at * 2) {
+    for (uint64_t at = 0; at + sizeof hdf5_magic <= size && !p->hdf5 && at <= (64 << 20);
+         at = at == 0 ? 512 : at * 2) {
         uint8_t head[sizeof hdf5_magic];
         STK_TRY(stk_file_read_at(file, head, sizeof head, at, error));
         p->hdf5 = memcmp(head, hdf5_magic, sizeof head) == 0;
@@ -109,8 +113,10 @@ stk_status stk_storage_open(const char *path, const stk_dataset_options *options
     /* A shard whose very beginning is lost may still hold whole records. */
     if (options != NULL && options->salvage) return stk_shard_salvage(path, out, error);
     if (p.n_bytes == 0) return stk_fail(error, STK_ERR_CORRUPT, "%s: is empty", path);
-    return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: not a packed data set (a .stk file, an HDF5 file or a folder with %s); pack "
-                    "images with 'stoker pack'", path, STK_FOLDER_MANIFEST);
+    return stk_fail(error, STK_ERR_UNSUPPORTED,
+                    "%s: not a packed data set (a .stk file, an HDF5 file or a folder with %s); pack "
+                    "images with 'stoker pack'",
+                    path, STK_FOLDER_MANIFEST);
 }
 
 void stk_storage_close(stk_storage **storage)

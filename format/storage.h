@@ -21,7 +21,7 @@ typedef struct stk_row {
     uint64_t offset; /* of the payload in file `file`; UINT64_MAX: ask fetch */
     uint64_t n_bytes;
     uint64_t xxh3;
-    int64_t label; /* -1: none */
+    int64_t label;          /* -1: none */
     uint32_t width, height; /* turned */
     uint32_t file;
     uint32_t tables; /* number of the shared table set + 1; 0: none */
@@ -33,8 +33,8 @@ typedef struct stk_row {
 
 typedef struct stk_storage stk_storage;
 
-/* One finding of ops->check: where (file number, offset in it; record UINT64_MAX when it is not one record's) and
- * what, in a sentence that names the file. */
+/* One finding of ops->check: where (file number, offset in it; record UINT64_MAX when it is not one record's)
+ * and what, in a sentence that names the file. */
 typedef struct stk_storage_issue {
     uint64_t record, offset;
     uint32_t file;
@@ -57,12 +57,14 @@ typedef struct stk_storage_ops {
     stk_status (*value)(stk_storage *self, uint32_t column, uint64_t i, void *buffer, size_t capacity,
                         stk_value *out, stk_error *error);
     /* Shared table set t: bytes that live until close. */
-    stk_status (*tables)(stk_storage *self, uint32_t set, const uint8_t **blob, size_t *n_bytes, stk_error *error);
-    /* Everything but the payloads: index, values, table sets, metadata, data set id. Each finding goes to fn, on
-     * the calling thread. STK_OK when all could be looked at, whatever was found. NULL: nothing to check. */
+    stk_status (*tables)(stk_storage *self, uint32_t set, const uint8_t **blob, size_t *n_bytes,
+                         stk_error *error);
+    /* Everything but the payloads: index, values, table sets, metadata, data set id. Each finding goes to fn,
+     * on the calling thread. STK_OK when all could be looked at, whatever was found. NULL: nothing to check.
+     */
     stk_status (*check)(stk_storage *self, stk_storage_issue_fn fn, void *user, stk_error *error);
-    /* Compares record i with the copy of its row that lies before the payload (for salvage): STK_ERR_CORRUPT when
-     * they differ. NULL: there is no copy. */
+    /* Compares record i with the copy of its row that lies before the payload (for salvage): STK_ERR_CORRUPT
+     * when they differ. NULL: there is no copy. */
     stk_status (*check_record)(stk_storage *self, uint64_t i, stk_error *error);
 } stk_storage_ops;
 
@@ -83,8 +85,9 @@ struct stk_storage {
     const char *road;     /* one clause; NULL = the reader's own mmap/pread */
 };
 
-/* Opens whatever lies at path: by content (magic), not by name. options may be NULL. Of the options only salvage
- * and those of HDF5 matter here: limits on pixels and bytes of a record are for whoever fetches its payload. */
+/* Opens whatever lies at path: by content (magic), not by name. options may be NULL. Of the options only
+ * salvage and those of HDF5 matter here: limits on pixels and bytes of a record are for whoever fetches its
+ * payload. */
 stk_status stk_storage_open(const char *path, const stk_dataset_options *options, stk_storage **out,
                             stk_error *error);
 void stk_storage_close(stk_storage **storage);

@@ -30,12 +30,14 @@ static stk_status read_entries(const stk_file *file, const stk_shard_header *hea
     size_t n_bytes = header->n_table_sets * sizeof *entries;
     STK_TRY(stk_file_read_at(file, entries, n_bytes, sizeof *header, error));
     if (stk_hash64(entries, n_bytes) != header->tables_xxh3)
-        return stk_fail(error, STK_ERR_CORRUPT, "%s: the directory of table sets at byte %zu is damaged (checksum)",
-                        file->path, sizeof *header);
+        return stk_fail(error, STK_ERR_CORRUPT,
+                        "%s: the directory of table sets at byte %zu is damaged (checksum)", file->path,
+                        sizeof *header);
     for (uint32_t i = 0; i < header->n_table_sets; i++) {
         if (entries[i].n_bytes == 0 || entries[i].n_bytes > STK_MAX_TABLE_SET_BYTES ||
             !stk_range_inside(entries[i].offset, entries[i].n_bytes, header->records_offset))
-            return stk_fail(error, STK_ERR_CORRUPT, "%s: table set %u lies outside its section", file->path, i);
+            return stk_fail(error, STK_ERR_CORRUPT, "%s: table set %u lies outside its section", file->path,
+                            i);
     }
     return STK_OK;
 }
@@ -55,7 +57,8 @@ static stk_status load_directory(stk_table_sets *sets, const stk_file *file, con
     }
     STK_GOTO(read_entries(file, header, entries, error));
     directory->n_sets = n;
-    for (uint32_t i = 0; i < n; i++) directory->sets[i].entry = entries[i];
+    for (uint32_t i = 0; i < n; i++)
+        directory->sets[i].entry = entries[i];
     if (atomic_compare_exchange_strong_explicit(&sets->directory, out, directory, memory_order_acq_rel,
                                                 memory_order_acquire)) {
         *out = directory;
@@ -77,10 +80,10 @@ static stk_status load_set(table_set *set, const stk_file *file, uint32_t number
     if (bytes == NULL) return stk_fail_memory(error, "a table set");
     stk_status status = stk_file_read_at(file, bytes, n_bytes, set->entry.offset, error);
     if (status == STK_OK && stk_hash64(bytes, n_bytes) != set->entry.xxh3)
-        status = stk_fail(error, STK_ERR_CORRUPT, "%s: table set %u at byte %llu is damaged (checksum)", file->path,
-                          number, (unsigned long long)set->entry.offset);
-    if (status == STK_OK && atomic_compare_exchange_strong_explicit(&set->blob, &before, bytes, memory_order_acq_rel,
-                                                                    memory_order_acquire)) {
+        status = stk_fail(error, STK_ERR_CORRUPT, "%s: table set %u at byte %llu is damaged (checksum)",
+                          file->path, number, (unsigned long long)set->entry.offset);
+    if (status == STK_OK && atomic_compare_exchange_strong_explicit(
+                                &set->blob, &before, bytes, memory_order_acq_rel, memory_order_acquire)) {
         *blob = bytes;
         return STK_OK;
     }

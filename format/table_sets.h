@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared table sets of a shard: read and checked at first touch, kept until close. No locks, as index_reader.h. */
+ * Shared table sets of a shard: read and checked at first touch, kept until close. No locks, as
+ * index_reader.h. */
 #ifndef STK_FORMAT_TABLE_SETS_H
 #define STK_FORMAT_TABLE_SETS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any text as JSON and as dataset.json (with a checksum that fits): a status, and what was parsed prints as text
- * that parses to the same. */
+ * Any text as JSON and as dataset.json (with a checksum that fits): a status, and what was parsed prints as
+ * text that parses to the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static void try_json(const char *text, size_t n_bytes)
 static void try_manifest(const char *text, size_t n_bytes)
 {
     stk_manifest manifest;
-    if (stk_manifest_open(&manifest, text, n_bytes, "dataset.json", NULL) == STK_OK) stk_manifest_close(&manifest);
+    if (stk_manifest_open(&manifest, text, n_bytes, "dataset.json", NULL) == STK_OK)
+        stk_manifest_close(&manifest);
 }
 
 /* The text with its last line replaced by one that fits; needs at least that line's length. */

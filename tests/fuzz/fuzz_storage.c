@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a shard with checksums that are made to fit, so that the fuzzer meets the checks behind them; then
- * the storage's whole interface. Of what it reads, rows must lie inside the file (storage_walk aborts otherwise). */
+ * Any bytes as a shard with checksums that are made to fit, so that the fuzzer meets the checks behind them;
+ * then the storage's whole interface. Of what it reads, rows must lie inside the file (storage_walk aborts
+ * otherwise). */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

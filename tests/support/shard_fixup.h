@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes every checksum of a shard in memory fit what is there, so that tests and fuzzers reach the checks behind
- * the checksums. Bytes that make no sense are left as they are. */
+ * Makes every checksum of a shard in memory fit what is there, so that tests and fuzzers reach the checks
+ * behind the checksums. Bytes that make no sense are left as they are. */
 #ifndef STK_TESTS_SHARD_FIXUP_H
 #define STK_TESTS_SHARD_FIXUP_H
 
@@ -49,7 +49,8 @@ static inline void fixup_tables(uint8_t *data, size_t n, stk_shard_header *h)
 static inline void fixup_columns(uint8_t *data, const stk_shard_trailer *t)
 {
     uint64_t unit_at = t->index_offset, rows = t->n_records < STK_BLOCK_ROWS ? t->n_records : STK_BLOCK_ROWS;
-    uint64_t at = t->columns_offset, end = at + t->columns_bytes, index_end = t->index_offset + t->index_bytes;
+    uint64_t at = t->columns_offset, end = at + t->columns_bytes,
+             index_end = t->index_offset + t->index_bytes;
     uint32_t row_bytes = sizeof(stk_core_row);
     bool nullable = false;
     for (uint32_t c = 0;; c++) {
@@ -67,7 +68,8 @@ static inline void fixup_columns(uint8_t *data, const stk_shard_trailer *t)
             e.dictionary_xxh3 =
                 stk_hash64(data + t->strings_offset + e.dictionary_offset, (size_t)e.dictionary_bytes);
         memcpy(data + at, &e, sizeof e);
-        const stk_column column = {.type = (stk_type)e.type, .n_items = e.n_items,
+        const stk_column column = {.type = (stk_type)e.type,
+                                   .n_items = e.n_items,
                                    .dictionary = (e.flags & STK_COLUMN_DICTIONARY) != 0};
         row_bytes = stk_column_row_bytes(&column);
         nullable = (e.flags & STK_COLUMN_NULLABLE) != 0;
@@ -81,7 +83,8 @@ static inline void fixup_trailer(uint8_t *data, size_t n, const stk_shard_header
     memcpy(&t, data + n - sizeof t, sizeof t);
     t.file_bytes = n;
     t.header_xxh3 = h->xxh3;
-    if (stk_range_inside(t.columns_offset, t.columns_bytes, n) && stk_range_inside(t.index_offset, t.index_bytes, n) &&
+    if (stk_range_inside(t.columns_offset, t.columns_bytes, n) &&
+        stk_range_inside(t.index_offset, t.index_bytes, n) &&
         stk_range_inside(t.strings_offset, t.strings_bytes, n)) {
         fixup_columns(data, &t);
         t.columns_xxh3 = stk_hash64(data + t.columns_offset, (size_t)t.columns_bytes);

@@ -63,20 +63,25 @@ static inline void maker_fill(maker_value *v, uint32_t column, uint64_t i)
     v->cell.is_null = c->nullable && (i + column) % 5 == 3;
     switch (c->type) {
     case STK_TYPE_STRING:
-        if (c->dictionary) maker_text(v, i % 7 == 0 ? "" : "brand %llu", i % 7);
-        else maker_text(v, i % 9 == 0 ? "" : "caption of \xe4\xb8\xad %llu", i);
+        if (c->dictionary)
+            maker_text(v, i % 7 == 0 ? "" : "brand %llu", i % 7);
+        else
+            maker_text(v, i % 9 == 0 ? "" : "caption of \xe4\xb8\xad %llu", i);
         break;
     case STK_TYPE_BYTES: maker_text(v, "class/\xff\xfe image %llu.jpg", i); break;
     case STK_TYPE_BOOL:
         if (c->n_items == 0) v->cell.n_items = i % 11;
-        for (size_t k = 0; k < v->cell.n_items; k++) v->data.bytes[k] = (uint8_t)((i >> k) & 1);
+        for (size_t k = 0; k < v->cell.n_items; k++)
+            v->data.bytes[k] = (uint8_t)((i >> k) & 1);
         break;
     case STK_TYPE_F32:
-        for (uint32_t k = 0; k < c->n_items; k++) v->data.f32[k] = (float)(i * 31 + k) * 0.25f;
+        for (uint32_t k = 0; k < c->n_items; k++)
+            v->data.f32[k] = (float)(i * 31 + k) * 0.25f;
         break;
     case STK_TYPE_I32:
         if (c->n_items == 0) v->cell.n_items = 4 * (i % 4);
-        for (size_t k = 0; k < 64; k++) v->data.i32[k] = (int32_t)(i * 7 + k) - 1000;
+        for (size_t k = 0; k < 64; k++)
+            v->data.i32[k] = (int32_t)(i * 7 + k) - 1000;
         break;
     default: v->data.u64 = (i + 1) * 0x9e3779b97f4a7c15u; break;
     }
@@ -85,7 +90,8 @@ static inline void maker_fill(maker_value *v, uint32_t column, uint64_t i)
 static inline size_t maker_payload(uint64_t i, uint8_t *out, size_t capacity)
 {
     size_t n = (size_t)(i * 37 % capacity);
-    for (size_t k = 0; k < n; k++) out[k] = (uint8_t)(i * 13 + k * 7);
+    for (size_t k = 0; k < n; k++)
+        out[k] = (uint8_t)(i * 13 + k * 7);
     return n;
 }
 
@@ -102,24 +108,35 @@ static inline void maker_add(stk_shard_writer *writer, uint32_t n_columns, uint6
             cells[c] = values[c].cell;
         }
         size_t n_bytes = maker_payload(i, payload, sizeof payload);
-        stk_record record = {.payload = payload, .n_bytes = n_bytes, .xxh3 = stk_hash64(payload, n_bytes),
-                             .label = (int64_t)(i % 3), .width = (uint32_t)i + 1, .height = 2,
-                             .tables = i % 4 == 2 ? 1 : 0, .encoding = STK_ENCODING_JPEG,
-                             .orientation = (uint8_t)(i % 8 + 1), .channels = 3, .cells = cells};
+        stk_record record = {.payload = payload,
+                             .n_bytes = n_bytes,
+                             .xxh3 = stk_hash64(payload, n_bytes),
+                             .label = (int64_t)(i % 3),
+                             .width = (uint32_t)i + 1,
+                             .height = 2,
+                             .tables = i % 4 == 2 ? 1 : 0,
+                             .encoding = STK_ENCODING_JPEG,
+                             .orientation = (uint8_t)(i % 8 + 1),
+                             .channels = 3,
+                             .cells = cells};
         CHECK_OK(stk_shard_writer_add(writer, &record, NULL, &error));
     }
 }
 
 static const char maker_metadata[] = "{\"classes\":[\"cat\",\"dog\",\"\\udcc3(\"],\"encoding\":{\"jpeg\":1}}";
 
-/* A writer for the pattern's first n_columns columns, with two table sets. NULL (and a failed check) on failure. */
+/* A writer for the pattern's first n_columns columns, with two table sets. NULL (and a failed check) on
+ * failure. */
 static inline stk_shard_writer *maker_open(const char *path, uint32_t n_columns, uint64_t first_record)
 {
     static const uint8_t set0[100] = {1, 2, 3}, set1[] = "second set";
     const uint8_t *const sets[2] = {set0, set1};
     const size_t set_bytes[2] = {sizeof set0, sizeof set1};
-    stk_shard_writer_options options = {.columns = maker_columns, .n_columns = n_columns, .table_sets = sets,
-                                        .table_set_bytes = set_bytes, .n_table_sets = 2,
+    stk_shard_writer_options options = {.columns = maker_columns,
+                                        .n_columns = n_columns,
+                                        .table_sets = sets,
+                                        .table_set_bytes = set_bytes,
+                                        .n_table_sets = 2,
                                         .first_record = first_record};
     stk_shard_writer *writer = NULL;
     stk_error error;
@@ -128,7 +145,8 @@ static inline stk_shard_writer *maker_open(const char *path, uint32_t n_columns,
 }
 
 /* A whole shard of n records of the pattern, beginning with number first_record. */
-static inline void maker_shard(const char *path, uint32_t n_columns, uint64_t first_record, uint64_t n, char id[33])
+static inline void maker_shard(const char *path, uint32_t n_columns, uint64_t first_record, uint64_t n,
+                               char id[33])
 {
     stk_error error;
     unlink(path);

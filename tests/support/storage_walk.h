@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Touches everything a storage offers and hashes what it gives: two walks with the same digest saw the same. */
+ * Touches everything a storage offers and hashes what it gives: walks with one digest saw the same. */
 #ifndef STK_TESTS_STORAGE_WALK_H
 #define STK_TESTS_STORAGE_WALK_H
 
@@ -13,10 +13,10 @@
 #include "format/storage.h"
 
 typedef struct walk_result {
-    uint64_t n_errors;  /* rows, values, sets, payloads that gave an error */
-    uint64_t digest;    /* of all that gave none, in order; errors leave it */
+    uint64_t n_errors;   /* rows, values, sets, payloads that gave an error */
+    uint64_t digest;     /* of all that gave none, in order; errors leave it */
     uint64_t n_findings; /* of check */
-    stk_error first;    /* text of the first error */
+    stk_error first;     /* text of the first error */
 } walk_result;
 
 static inline void walk_mix(walk_result *r, const void *data, size_t n)
@@ -39,8 +39,9 @@ static inline void walk_row(stk_storage *s, uint64_t i, walk_result *r)
     stk_error error;
     if (!walk_ok(r, s->ops->row(s, i, &row, &error), &error)) return;
     /* Field by field: what pads a struct is not data. */
-    uint64_t fields[] = {row.offset, row.n_bytes, row.xxh3, (uint64_t)row.label, row.width, row.height, row.file,
-                         row.tables, row.encoding, row.orientation, row.channels, row.has_xxh3};
+    uint64_t fields[] = {row.offset,   row.n_bytes,     row.xxh3,     (uint64_t)row.label,
+                         row.width,    row.height,      row.file,     row.tables,
+                         row.encoding, row.orientation, row.channels, row.has_xxh3};
     walk_mix(r, fields, sizeof fields);
     if (!walk_ok(r, s->ops->file(s, row.file, &file, &file_bytes, &error), &error)) return;
     if (row.offset > file_bytes || row.n_bytes > file_bytes - row.offset) abort(); /* the storage's promise */
@@ -75,12 +76,13 @@ static inline void walk_value(stk_storage *s, uint32_t column, uint64_t i, walk_
 
 static inline void walk_head(const stk_storage *s, walk_result *r)
 {
-    uint64_t fields[] = {s->n_rows, s->total_bytes, s->n_files, s->n_columns, s->n_classes, s->has_labels,
-                         s->n_table_sets};
+    uint64_t fields[] = {s->n_rows,    s->total_bytes, s->n_files,     s->n_columns,
+                         s->n_classes, s->has_labels,  s->n_table_sets};
     walk_mix(r, fields, sizeof fields);
     walk_mix(r, s->id, strlen(s->id));
     walk_mix(r, s->metadata, strlen(s->metadata));
-    for (uint32_t i = 0; i < s->n_classes; i++) walk_mix(r, s->class_names[i], strlen(s->class_names[i]));
+    for (uint32_t i = 0; i < s->n_classes; i++)
+        walk_mix(r, s->class_names[i], strlen(s->class_names[i]));
     for (uint32_t i = 0; i < s->n_columns; i++) {
         const stk_column *c = &s->columns[i];
         uint64_t kind[] = {c->type, c->n_items, c->nullable, c->dictionary};
@@ -109,7 +111,8 @@ static inline walk_result storage_walk(stk_storage *s, uint64_t max_rows)
     }
     for (uint64_t i = 0; i < n; i++) {
         walk_row(s, i, &r);
-        for (uint32_t c = 0; c < s->n_columns; c++) walk_value(s, c, i, &r);
+        for (uint32_t c = 0; c < s->n_columns; c++)
+            walk_value(s, c, i, &r);
     }
     if (s->ops->check != NULL) walk_ok(&r, s->ops->check(s, walk_count_, &r.n_findings, &error), &error);
     return r;

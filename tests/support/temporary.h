@@ -24,8 +24,10 @@ static inline void temporary_remove_(const char *path)
             if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
             if (snprintf(child, sizeof child, "%s/%s", path, entry->d_name) >= (int)sizeof child) continue;
             struct stat st;
-            if (lstat(child, &st) == 0 && S_ISDIR(st.st_mode)) temporary_remove_(child);
-            else unlink(child);
+            if (lstat(child, &st) == 0 && S_ISDIR(st.st_mode))
+                temporary_remove_(child);
+            else
+                unlink(child);
         }
         closedir(folder);
     }
@@ -44,7 +46,8 @@ static inline const char *temporary(const char *name)
     static int turn;
     if (temporary_folder_[0] == '\0') {
         const char *tmp = getenv("TMPDIR");
-        snprintf(temporary_folder_, sizeof temporary_folder_, "%s/stoker-test-XXXXXX", tmp != NULL ? tmp : "/tmp");
+        snprintf(temporary_folder_, sizeof temporary_folder_, "%s/stoker-test-XXXXXX",
+                 tmp != NULL ? tmp : "/tmp");
         if (mkdtemp(temporary_folder_) == NULL) {
             perror(temporary_folder_);
             exit(1);

@@ -13,7 +13,8 @@ static void shapes_round_trip(void)
         stk_buffer b = {0};
         stk_array_info info;
         uint64_t n = 1;
-        for (uint32_t i = 0; i < n_dims; i++) n *= shape[i];
+        for (uint32_t i = 0; i < n_dims; i++)
+            n *= shape[i];
         CHECK_OK(stk_array_put_header(STK_TYPE_F32, n_dims, shape, &b, &error));
         CHECK_EQ(b.n_bytes % 64, 0);
         size_t head = b.n_bytes;
@@ -29,7 +30,8 @@ static void shapes_round_trip(void)
         stk_buffer_free(&b);
     }
     stk_buffer b = {0};
-    CHECK_STATUS(stk_array_put_header(STK_TYPE_F32, STK_ARRAY_MAX_DIMS + 1, shape, &b, &error), STK_ERR_ARGUMENT);
+    CHECK_STATUS(stk_array_put_header(STK_TYPE_F32, STK_ARRAY_MAX_DIMS + 1, shape, &b, &error),
+                 STK_ERR_ARGUMENT);
     CHECK_STATUS(stk_array_put_header(STK_TYPE_STRING, 1, shape, &b, &error), STK_ERR_ARGUMENT);
 }
 

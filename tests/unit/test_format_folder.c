@@ -47,12 +47,20 @@ static void make_folder(void)
         stk_folder_shard_name(i, names[i]);
         maker_shard(in_folder(names[i]), MAKER_COLUMNS, first, counts[i], ids[i]);
         CHECK_EQ(stat(in_folder(names[i]), &st), 0);
-        shards[i] = (stk_folder_shard){.file = names[i], .n_records = counts[i], .n_bytes = (uint64_t)st.st_size,
-                                       .id = ids[i], .first_table_set = i == 2 ? 2 : 0, .n_table_sets = 2};
+        shards[i] = (stk_folder_shard){.file = names[i],
+                                       .n_records = counts[i],
+                                       .n_bytes = (uint64_t)st.st_size,
+                                       .id = ids[i],
+                                       .first_table_set = i == 2 ? 2 : 0,
+                                       .n_table_sets = 2};
         first += counts[i];
     }
-    write_manifest(&(stk_folder_info){.shards = shards, .n_shards = SHARDS, .columns = maker_columns,
-                                      .n_columns = MAKER_COLUMNS, .has_labels = true, .metadata = maker_metadata});
+    write_manifest(&(stk_folder_info){.shards = shards,
+                                      .n_shards = SHARDS,
+                                      .columns = maker_columns,
+                                      .n_columns = MAKER_COLUMNS,
+                                      .has_labels = true,
+                                      .metadata = maker_metadata});
 }
 
 static stk_storage *open_folder(void)

@@ -4,8 +4,8 @@
  * tests/golden/reject: must be refused with the very text in NAME.txt. Files are never changed, only added.
  *
  *   test_format_golden                checks
- *   test_format_golden --write DIR    writes the files and texts anew, to DIR/accept and DIR/reject (to add new
- *                                     ones; look at what changed before committing) */
+ *   test_format_golden --write DIR    writes the files and texts anew, to DIR/accept and DIR/reject (to add
+ * new ones; look at what changed before committing) */
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -40,7 +40,8 @@ static void dump_bytes(stk_buffer *out, const void *data, size_t n)
 {
     const uint8_t *p = data;
     CHECK_OK(stk_buffer_printf(out, &error, "%zu:", n));
-    for (size_t i = 0; i < n; i++) CHECK_OK(stk_buffer_printf(out, &error, "%02x", p[i]));
+    for (size_t i = 0; i < n; i++)
+        CHECK_OK(stk_buffer_printf(out, &error, "%02x", p[i]));
 }
 
 static void dump_row(stk_buffer *out, stk_storage *s, uint64_t i)
@@ -51,30 +52,32 @@ static void dump_row(stk_buffer *out, stk_storage *s, uint64_t i)
                                "row %llu file %u offset %llu bytes %llu xxh3 %016llx label %lld size %ux%u "
                                "channels %u encoding %s orientation %u tables %u\n",
                                (unsigned long long)i, row.file, (unsigned long long)row.offset,
-                               (unsigned long long)row.n_bytes, (unsigned long long)row.xxh3, (long long)row.label,
-                               row.width, row.height, row.channels,
+                               (unsigned long long)row.n_bytes, (unsigned long long)row.xxh3,
+                               (long long)row.label, row.width, row.height, row.channels,
                                stk_encoding_name((stk_encoding)row.encoding), row.orientation, row.tables));
     for (uint32_t c = 0; c < s->n_columns; c++) {
         uint8_t buffer[512];
         stk_value value;
         CHECK_OK(s->ops->value(s, c, i, buffer, sizeof buffer, &value, &error));
         CHECK_OK(stk_buffer_printf(out, &error, "  %s = ", s->columns[c].name));
-        if (value.is_null) CHECK_OK(stk_buffer_printf(out, &error, "null"));
-        else dump_bytes(out, value.data, value.n_bytes);
+        if (value.is_null)
+            CHECK_OK(stk_buffer_printf(out, &error, "null"));
+        else
+            dump_bytes(out, value.data, value.n_bytes);
         CHECK_OK(stk_buffer_printf(out, &error, "\n"));
     }
 }
 
 static void dump(stk_buffer *out, stk_storage *s)
 {
-    CHECK_OK(stk_buffer_printf(out, &error, "%s rows %llu bytes %llu labels %d id %s\nmetadata %s\n", s->ops->name,
-                               (unsigned long long)s->n_rows, (unsigned long long)s->total_bytes, s->has_labels,
-                               s->id, s->metadata));
+    CHECK_OK(stk_buffer_printf(out, &error, "%s rows %llu bytes %llu labels %d id %s\nmetadata %s\n",
+                               s->ops->name, (unsigned long long)s->n_rows,
+                               (unsigned long long)s->total_bytes, s->has_labels, s->id, s->metadata));
     for (uint32_t c = 0; c < s->n_columns; c++) {
         const stk_column *column = &s->columns[c];
-        CHECK_OK(stk_buffer_printf(out, &error, "column %s %s items %u%s%s\n", column->name,
-                                   stk_type_name(column->type), column->n_items,
-                                   column->nullable ? " nullable" : "", column->dictionary ? " dictionary" : ""));
+        CHECK_OK(stk_buffer_printf(
+            out, &error, "column %s %s items %u%s%s\n", column->name, stk_type_name(column->type),
+            column->n_items, column->nullable ? " nullable" : "", column->dictionary ? " dictionary" : ""));
     }
     for (uint32_t t = 0; t < s->n_table_sets; t++) {
         const uint8_t *blob = NULL;
@@ -84,7 +87,8 @@ static void dump(stk_buffer *out, stk_storage *s)
         dump_bytes(out, blob, n);
         CHECK_OK(stk_buffer_printf(out, &error, "\n"));
     }
-    for (uint64_t i = 0; i < s->n_rows; i++) dump_row(out, s, i);
+    for (uint64_t i = 0; i < s->n_rows; i++)
+        dump_row(out, s, i);
 }
 
 /* ---- Verdicts. */
@@ -149,7 +153,8 @@ static void check_all(const char *verdict, void (*text_of)(const char *, stk_buf
     struct dirent *entry;
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         size_t length = strlen(entry->d_name);
-        if (entry->d_name[0] == '.' || (length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0)) continue;
+        if (entry->d_name[0] == '.' || (length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0))
+            continue;
         stk_buffer got = {0};
         text_of(entry->d_name, &got);
         check_against_text(verdict, entry->d_name, &got);
@@ -184,8 +189,11 @@ static void small_shard(const char *path, stk_buffer *out)
     static const float score = 0.5f;
     const uint8_t *const sets[] = {set};
     const size_t set_bytes[] = {sizeof set};
-    stk_shard_writer_options options = {.columns = columns, .n_columns = 3, .table_sets = sets,
-                                        .table_set_bytes = set_bytes, .n_table_sets = 1};
+    stk_shard_writer_options options = {.columns = columns,
+                                        .n_columns = 3,
+                                        .table_sets = sets,
+                                        .table_set_bytes = set_bytes,
+                                        .n_table_sets = 1};
     stk_shard_writer *w = NULL;
     char id[33];
     unlink(path);
@@ -194,9 +202,17 @@ static void small_shard(const char *path, stk_buffer *out)
         stk_cell cells[3] = {{.data = i == 0 ? "a/1.png" : "b/2.png", .n_items = 7},
                              {.is_null = i == 1, .data = &score, .n_items = 1},
                              {.data = "acme", .n_items = 4}};
-        stk_record r = {.payload = pixels, .n_bytes = sizeof pixels, .xxh3 = stk_hash64(pixels, sizeof pixels),
-                        .label = i, .width = 2, .height = 2, .tables = 0, .encoding = STK_ENCODING_RAW,
-                        .orientation = 1, .channels = 3, .cells = cells};
+        stk_record r = {.payload = pixels,
+                        .n_bytes = sizeof pixels,
+                        .xxh3 = stk_hash64(pixels, sizeof pixels),
+                        .label = i,
+                        .width = 2,
+                        .height = 2,
+                        .tables = 0,
+                        .encoding = STK_ENCODING_RAW,
+                        .orientation = 1,
+                        .channels = 3,
+                        .cells = cells};
         CHECK_OK(stk_shard_writer_add(w, &r, NULL, &error));
     }
     CHECK_OK(stk_shard_writer_finish(w, "{\"classes\":[\"a\",\"b\"]}", id, &error));
@@ -211,9 +227,17 @@ static void plain_shard(const char *path, uint64_t n_records)
     char id[33];
     unlink(path);
     CHECK_OK(stk_shard_writer_open(path, &options, &w, &error));
-    stk_record r = {.payload = (const uint8_t *)"payload", .n_bytes = 7, .xxh3 = stk_hash64("payload", 7), .label = -1,
-                    .width = 640, .height = 480, .encoding = STK_ENCODING_JPEG, .orientation = 6, .channels = 3};
-    for (uint64_t i = 0; i < n_records; i++) CHECK_OK(stk_shard_writer_add(w, &r, NULL, &error));
+    stk_record r = {.payload = (const uint8_t *)"payload",
+                    .n_bytes = 7,
+                    .xxh3 = stk_hash64("payload", 7),
+                    .label = -1,
+                    .width = 640,
+                    .height = 480,
+                    .encoding = STK_ENCODING_JPEG,
+                    .orientation = 6,
+                    .channels = 3};
+    for (uint64_t i = 0; i < n_records; i++)
+        CHECK_OK(stk_shard_writer_add(w, &r, NULL, &error));
     CHECK_OK(stk_shard_writer_finish(w, "{}", id, &error));
     stk_shard_writer_close(&w);
 }
@@ -229,11 +253,18 @@ static void two_shard_folder(const char *path)
         snprintf(file, sizeof file, "%s/%s", path, names[i]);
         maker_shard(file, 2, 2 * i, 2, ids[i]);
         CHECK_EQ(stat(file, &st), 0);
-        shards[i] = (stk_folder_shard){.file = names[i], .n_records = 2, .n_bytes = (uint64_t)st.st_size,
-                                       .id = ids[i], .n_table_sets = 2};
+        shards[i] = (stk_folder_shard){.file = names[i],
+                                       .n_records = 2,
+                                       .n_bytes = (uint64_t)st.st_size,
+                                       .id = ids[i],
+                                       .n_table_sets = 2};
     }
-    stk_folder_info info = {.shards = shards, .n_shards = 2, .columns = maker_columns, .n_columns = 2,
-                            .has_labels = true, .metadata = maker_metadata};
+    stk_folder_info info = {.shards = shards,
+                            .n_shards = 2,
+                            .columns = maker_columns,
+                            .n_columns = 2,
+                            .has_labels = true,
+                            .metadata = maker_metadata};
     stk_buffer text = {0};
     CHECK_OK(stk_folder_manifest(&info, &text, id, &error));
     snprintf(file, sizeof file, "%s/%s", path, STK_FOLDER_MANIFEST);
@@ -302,7 +333,8 @@ static void put_text_damage(const char *name, const stk_buffer *small, int kind)
     stk_buffer_free(&b);
 }
 
-static void put_header(const char *name, const stk_buffer *small, uint16_t major, uint64_t bits, const char *names)
+static void put_header(const char *name, const stk_buffer *small, uint16_t major, uint64_t bits,
+                       const char *names)
 {
     stk_shard_header h;
     memcpy(&h, small->data, sizeof h);
@@ -369,7 +401,8 @@ static void write_texts(const char *verdict, void (*text_of)(const char *, stk_b
         if (entry->d_name[0] == '.' || strstr(entry->d_name, ".txt") != NULL) continue;
         stk_buffer text = {0};
         text_of(entry->d_name, &text);
-        CHECK_OK(stk_write_file_atomic(in_golden(verdict, entry->d_name, ".txt"), text.data, text.n_bytes, &error));
+        CHECK_OK(stk_write_file_atomic(in_golden(verdict, entry->d_name, ".txt"), text.data, text.n_bytes,
+                                       &error));
         stk_buffer_free(&text);
     }
     if (folder != NULL) closedir(folder);
@@ -392,8 +425,9 @@ static void writer_is_unchanged(void)
     snprintf(golden, sizeof golden, "%s", temporary(""));
     make_folders();
     write_accepted();
-    static const char *const names[] = {"minimal.stk", "no_records.stk", "columns.stk", "later_minor.stk",
-                                        "folder/dataset.json", "folder/00000.stk", "folder/00001.stk"};
+    static const char *const names[] = {"minimal.stk",     "no_records.stk",      "columns.stk",
+                                        "later_minor.stk", "folder/dataset.json", "folder/00000.stk",
+                                        "folder/00001.stk"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         stk_buffer now = {0}, then = {0};
         char path[2048];

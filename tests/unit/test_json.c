@@ -23,11 +23,12 @@ static void integers_keep_their_value(void)
                            "18446744073709551615,18446744073709551616,-9223372036854775809,"
                            "12345678901234567890123,1.0,1e3,0.5,1234567890123456789012.5]");
     static const stk_json_kind kinds[] = {
-        STK_JSON_INTEGER, STK_JSON_INTEGER, STK_JSON_INTEGER, STK_JSON_INTEGER, STK_JSON_UNSIGNED,
-        STK_JSON_UNSIGNED, STK_JSON_BIG, STK_JSON_BIG, STK_JSON_BIG, STK_JSON_REAL, STK_JSON_REAL,
-        STK_JSON_REAL, STK_JSON_REAL};
+        STK_JSON_INTEGER,  STK_JSON_INTEGER, STK_JSON_INTEGER, STK_JSON_INTEGER, STK_JSON_UNSIGNED,
+        STK_JSON_UNSIGNED, STK_JSON_BIG,     STK_JSON_BIG,     STK_JSON_BIG,     STK_JSON_REAL,
+        STK_JSON_REAL,     STK_JSON_REAL,    STK_JSON_REAL};
     CHECK_EQ(stk_json_len(root), 13);
-    for (size_t i = 0; i < 13; i++) CHECK_EQ(stk_json_kind_of(stk_json_at(root, i)), kinds[i]);
+    for (size_t i = 0; i < 13; i++)
+        CHECK_EQ(stk_json_kind_of(stk_json_at(root, i)), kinds[i]);
     int64_t i64 = 0;
     uint64_t u64 = 0;
     double real = 0;
@@ -75,7 +76,8 @@ static void members_in_order(void)
 static void any_bytes_round_trip(void)
 {
     char bytes[260];
-    for (int i = 0; i < 256; i++) bytes[i] = (char)i;
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (char)i;
     memcpy(bytes + 256, "\xe4\xb8\xad", 4);
     stk_buffer out = {0};
     stk_json_writer w = stk_jw_begin(&out, &error);
@@ -84,7 +86,8 @@ static void any_bytes_round_trip(void)
     stk_jw_string(&w, "\xf0\x9f\x98\x80");
     stk_jw_end_array(&w);
     CHECK_OK(stk_jw_end(&w));
-    for (size_t i = 0; i < out.n_bytes; i++) CHECK(out.data[i] >= 0x20 && out.data[i] != 0x7f);
+    for (size_t i = 0; i < out.n_bytes; i++)
+        CHECK(out.data[i] >= 0x20 && out.data[i] != 0x7f);
     stk_json *root = NULL;
     CHECK_OK(stk_json_parse((char *)out.data, out.n_bytes, &root, &error));
     size_t n = 0;
@@ -100,7 +103,8 @@ static void any_bytes_round_trip(void)
 /* What Python's json.dumps(os.fsdecode(b'\xc9\xd0\xce\xf7/\xff')) writes. */
 static void surrogate_escapes(void)
 {
-    stk_json *root = parse("[\"\\udcc9\\udcd0\\udcce\\udcf7/\\uDCFF\", \"\\ud83d\\ude00\", \"\\ud83d\\udc80\"]");
+    stk_json *root =
+        parse("[\"\\udcc9\\udcd0\\udcce\\udcf7/\\uDCFF\", \"\\ud83d\\ude00\", \"\\ud83d\\udc80\"]");
     CHECK(strcmp(stk_json_string(stk_json_at(root, 0), NULL), "\xc9\xd0\xce\xf7/\xff") == 0);
     CHECK(strcmp(stk_json_string(stk_json_at(root, 1), NULL), "\xf0\x9f\x98\x80") == 0);
     CHECK(strcmp(stk_json_string(stk_json_at(root, 2), NULL), "\xf0\x9f\x92\x80") == 0); /* a real pair */
@@ -137,12 +141,14 @@ static void broken_texts(void)
 static void doubles_shortest_in_any_locale(void)
 {
     static const double values[] = {0.1, 1.0, -0.0, 1e300, 5e-324, 1.0 / 3, 123456789.125};
-    static const char want[] = "[0.1,1.0,-0.0,1e+300,4.94065645841247e-324,0.3333333333333333,123456789.125,null]";
+    static const char want[] =
+        "[0.1,1.0,-0.0,1e+300,4.94065645841247e-324,0.3333333333333333,123456789.125,null]";
     bool has = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL;
     stk_buffer out = {0};
     stk_json_writer w = stk_jw_begin(&out, &error);
     stk_jw_array(&w);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) stk_jw_double(&w, values[i]);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        stk_jw_double(&w, values[i]);
     stk_jw_double(&w, (double)NAN);
     stk_jw_end_array(&w);
     CHECK_OK(stk_jw_end(&w));
@@ -172,7 +178,8 @@ static void writes_structure(void)
     stk_jw_bool(&w, true);
     stk_jw_end_object(&w);
     CHECK_OK(stk_jw_end(&w));
-    static const char want[] = "{\"a\\\"b\":[\n18446744073709551615,\n{}],\"n\":null,\"r\":{\"x\":[1]},\"t\":true}";
+    static const char want[] =
+        "{\"a\\\"b\":[\n18446744073709551615,\n{}],\"n\":null,\"r\":{\"x\":[1]},\"t\":true}";
     CHECK(out.n_bytes == strlen(want) && memcmp(out.data, want, out.n_bytes) == 0);
     stk_buffer_free(&out);
 }

@@ -143,8 +143,10 @@ static uint64_t salvage_count(const uint8_t *data, size_t n)
         CHECK_EQ(row.label, (int64_t)(number % 3));
         /* An index that is whole is believed; its checksums then tell at each payload. */
         whole += stk_hash64(data + row.offset, (size_t)row.n_bytes) == row.xxh3;
-        if (row.xxh3 == stk_hash64(want, (size_t)row.n_bytes)) before = number;
-        else CHECK(false);
+        if (row.xxh3 == stk_hash64(want, (size_t)row.n_bytes))
+            before = number;
+        else
+            CHECK(false);
     }
     stk_storage_close(&s);
     return whole;
@@ -156,10 +158,12 @@ static void salvage_cut_files(void)
     stk_row rows[ROWS];
     stk_storage *s = NULL;
     CHECK_OK(open_bytes(good.data, good.n_bytes, false, &s));
-    for (uint64_t i = 0; i < ROWS; i++) CHECK_OK(s->ops->row(s, i, &rows[i], &error));
+    for (uint64_t i = 0; i < ROWS; i++)
+        CHECK_OK(s->ops->row(s, i, &rows[i], &error));
     stk_storage_close(&s);
     for (size_t n = 0; n <= good.n_bytes; n++) {
-        while (whole < ROWS && rows[whole].offset + rows[whole].n_bytes <= n) whole++;
+        while (whole < ROWS && rows[whole].offset + rows[whole].n_bytes <= n)
+            whole++;
         CHECK_EQ(salvage_count(good.data, n), whole);
     }
 }
@@ -193,7 +197,8 @@ static void salvage_without_tables(void)
     good.data[40] ^= 1;
 }
 
-/* A malicious writer makes the checksums fit: each 4- and 8-byte field of each structure takes extreme values. */
+/* A malicious writer makes the checksums fit: each 4- and 8-byte field of each structure takes extreme
+ * values. */
 static void try_fixed(uint8_t *data, bool salvage)
 {
     stk_storage *s = NULL;
@@ -210,8 +215,8 @@ static void try_fixed(uint8_t *data, bool salvage)
 
 static void fields_with_extreme_values(void)
 {
-    static const uint64_t values[] = {0, 1, 7, 63, 64, UINT64_MAX, UINT64_MAX - 63, 1ull << 63, UINT32_MAX,
-                                      1ull << 32, 1ull << 31, 4096};
+    static const uint64_t values[] = {
+        0, 1, 7, 63, 64, UINT64_MAX, UINT64_MAX - 63, 1ull << 63, UINT32_MAX, 1ull << 32, 1ull << 31, 4096};
     uint8_t *data = malloc(good.n_bytes);
     stk_shard_trailer t;
     memcpy(&t, good.data + good.n_bytes - sizeof t, sizeof t);

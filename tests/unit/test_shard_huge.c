@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening takes constant time and memory for any number of records. The shard of 10 million records is a sparse
- * file: only three of its index blocks hold rows, the others are holes, that is damaged blocks, which nobody
- * notices before they are touched. */
+ * Opening takes constant time and memory for any number of records. The shard of 10 million records is a
+ * sparse file: only three of its index blocks hold rows, the others are holes, that is damaged blocks, which
+ * nobody notices before they are touched. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <time.h>
@@ -49,12 +49,19 @@ static void seal_unit(uint8_t *unit, size_t n, uint32_t number, uint64_t block)
 static void put_block(int fd, uint64_t at, uint64_t block)
 {
     uint64_t n = rows_of(block);
-    size_t core = (size_t)stk_unit_bytes(n, sizeof(stk_core_row), false), column = (size_t)stk_unit_bytes(n, 4, false);
+    size_t core = (size_t)stk_unit_bytes(n, sizeof(stk_core_row), false),
+           column = (size_t)stk_unit_bytes(n, 4, false);
     uint8_t *unit = calloc(1, core);
     for (uint64_t k = 0; k < n; k++) {
         uint64_t i = block * STK_BLOCK_ROWS + k;
-        stk_core_row row = {.offset = payload_place(i), .n_bytes = PAYLOAD, .label = (int64_t)i, .width = 10,
-                            .height = 10, .encoding = STK_ENCODING_JPEG, .orientation = 1, .channels = 3};
+        stk_core_row row = {.offset = payload_place(i),
+                            .n_bytes = PAYLOAD,
+                            .label = (int64_t)i,
+                            .width = 10,
+                            .height = 10,
+                            .encoding = STK_ENCODING_JPEG,
+                            .orientation = 1,
+                            .channels = 3};
         memcpy(unit + sizeof(stk_unit_header) + k * sizeof row, &row, sizeof row);
     }
     seal_unit(unit, core, 0, block);
@@ -72,7 +79,10 @@ static void put_column_table(int fd, stk_shard_trailer *t)
     struct {
         stk_column_entry entry;
         char name[8];
-    } table = {.entry = {.entry_bytes = 56, .name_bytes = 6, .type = STK_TYPE_U32, .storage = STK_STORE_INLINE,
+    } table = {.entry = {.entry_bytes = 56,
+                         .name_bytes = 6,
+                         .type = STK_TYPE_U32,
+                         .storage = STK_STORE_INLINE,
                          .n_items = 1},
                .name = "number"};
     t->n_columns = 1;
@@ -84,21 +94,25 @@ static void put_column_table(int fd, stk_shard_trailer *t)
 static void make_huge(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    stk_shard_header h = {.major = 1, .header_bytes = sizeof h, .records_offset = sizeof h,
-                          .tables_xxh3 = stk_hash64("", 0)};
+    stk_shard_header h = {
+        .major = 1, .header_bytes = sizeof h, .records_offset = sizeof h, .tables_xxh3 = stk_hash64("", 0)};
     memcpy(h.magic, stk_shard_magic, sizeof h.magic);
     stk_header_seal(&h);
     put(fd, &h, sizeof h, 0);
     uint64_t block_bytes = stk_unit_bytes(STK_BLOCK_ROWS, sizeof(stk_core_row), false) +
                            stk_unit_bytes(STK_BLOCK_ROWS, 4, false);
     uint64_t last = RECORDS / STK_BLOCK_ROWS;
-    stk_shard_trailer t = {.n_records = RECORDS, .block_rows = STK_BLOCK_ROWS, .header_xxh3 = h.xxh3,
-                           .core_row_bytes = sizeof(stk_core_row), .flags = STK_TRAILER_LABELS,
+    stk_shard_trailer t = {.n_records = RECORDS,
+                           .block_rows = STK_BLOCK_ROWS,
+                           .header_xxh3 = h.xxh3,
+                           .core_row_bytes = sizeof(stk_core_row),
+                           .flags = STK_TRAILER_LABELS,
                            .payload_bytes = (uint64_t)RECORDS * PAYLOAD};
     t.index_offset = sizeof h + (uint64_t)RECORDS * STRIDE;
     t.index_bytes = last * block_bytes + stk_unit_bytes(rows_of(last), sizeof(stk_core_row), false) +
                     stk_unit_bytes(rows_of(last), 4, false);
-    for (size_t k = 0; k < 3; k++) put_block(fd, t.index_offset + blocks[k] * block_bytes, blocks[k]);
+    for (size_t k = 0; k < 3; k++)
+        put_block(fd, t.index_offset + blocks[k] * block_bytes, blocks[k]);
     t.strings_offset = t.index_offset + t.index_bytes;
     t.columns_offset = t.strings_offset;
     put_column_table(fd, &t);

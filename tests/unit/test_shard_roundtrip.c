@@ -85,9 +85,10 @@ static void all_columns_at_block_edges(void)
         CHECK(s->n_classes == 3 && strcmp(s->class_names[2], "\xc3\x28") == 0);
         CHECK_EQ(s->has_labels, sizes[k] > 0);
         CHECK_EQ(s->n_columns, MAKER_COLUMNS);
-        for (uint64_t i = 0; i < sizes[k]; i += i > 20 && i + 30 < sizes[k] && i % 4096 < 4050 ? 13 : 1) {
+        for (uint64_t i = 0; i<sizes[k]; i += i> 20 && i + 30 < sizes[k] && i % 4096 < 4050 ? 13 : 1) {
             check_row(s, i, 1000 + i);
-            for (uint32_t c = 0; c < MAKER_COLUMNS; c++) check_value(s, c, i, 1000 + i);
+            for (uint32_t c = 0; c < MAKER_COLUMNS; c++)
+                check_value(s, c, i, 1000 + i);
         }
         stk_storage_close(&s);
     }
@@ -167,8 +168,15 @@ static void large_strings_and_payloads(void)
     for (int i = 0; i < ROWS; i++) {
         memset(bytes, i, BYTES);
         stk_cell cell = {.data = bytes, .n_items = (size_t)(BYTES - i)};
-        stk_record r = {.payload = bytes, .n_bytes = (size_t)(BYTES - 2 * i), .label = -1, .width = 1, .height = 1,
-                        .encoding = STK_ENCODING_PNG, .orientation = 1, .channels = 3, .cells = &cell,
+        stk_record r = {.payload = bytes,
+                        .n_bytes = (size_t)(BYTES - 2 * i),
+                        .label = -1,
+                        .width = 1,
+                        .height = 1,
+                        .encoding = STK_ENCODING_PNG,
+                        .orientation = 1,
+                        .channels = 3,
+                        .cells = &cell,
                         .xxh3 = stk_hash64(bytes, (size_t)(BYTES - 2 * i))};
         CHECK_OK(stk_shard_writer_add(w, &r, &offsets[i], &error));
     }
@@ -215,7 +223,8 @@ static void threads_load_the_same_blocks(void)
     stk_storage *s = open_storage(path);
     if (s == NULL) return;
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++) CHECK_EQ(pthread_create(&threads[i], NULL, touch_everything, s), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, touch_everything, s), 0);
     for (int i = 0; i < 4; i++) {
         void *result = s;
         CHECK_EQ(pthread_join(threads[i], &result), 0);

@@ -21,8 +21,15 @@ static bool exists(const char *path)
 
 static stk_record plain_record(const stk_cell *cells)
 {
-    return (stk_record){.payload = (const uint8_t *)"abc", .n_bytes = 3, .xxh3 = stk_hash64("abc", 3), .label = -1,
-                        .width = 1, .height = 1, .encoding = STK_ENCODING_PNG, .orientation = 1, .channels = 3,
+    return (stk_record){.payload = (const uint8_t *)"abc",
+                        .n_bytes = 3,
+                        .xxh3 = stk_hash64("abc", 3),
+                        .label = -1,
+                        .width = 1,
+                        .height = 1,
+                        .encoding = STK_ENCODING_PNG,
+                        .orientation = 1,
+                        .channels = 3,
                         .cells = cells};
 }
 
@@ -36,7 +43,8 @@ static void an_existing_file_stays(void)
     CHECK_STATUS(stk_shard_writer_open(path, &options, &w, &error), STK_ERR_EXISTS);
     CHECK(w == NULL);
     CHECK(exists(path));
-    CHECK_STATUS(stk_shard_writer_open(temporary("no/such/folder.stk"), &options, &w, &error), STK_ERR_NOT_FOUND);
+    CHECK_STATUS(stk_shard_writer_open(temporary("no/such/folder.stk"), &options, &w, &error),
+                 STK_ERR_NOT_FOUND);
 }
 
 static void unfinished_files_go(void)
@@ -86,7 +94,8 @@ static void bad_records_leave_no_trace(void)
                                           {.name = "s", .type = STK_TYPE_STRING, .n_items = 1},
                                           {.name = "b", .type = STK_TYPE_BOOL, .n_items = 1}};
     static const int32_t pair[2] = {1, 2};
-    stk_cell cells[3] = {{.data = pair, .n_items = 2}, {.data = "text", .n_items = 4}, {.data = "\1", .n_items = 1}};
+    stk_cell cells[3] = {
+        {.data = pair, .n_items = 2}, {.data = "text", .n_items = 4}, {.data = "\1", .n_items = 1}};
     char ids[2][33];
     for (int with_bad = 0; with_bad < 2; with_bad++) {
         const char *path = temporary(with_bad ? "with.stk" : "without.stk");
@@ -126,7 +135,8 @@ static void write_until_full(stk_shard_writer *w, uint8_t *payload, size_t n)
     stk_record r = plain_record(NULL);
     r.payload = payload;
     r.n_bytes = n;
-    for (int i = 0; i < 1000 && status == STK_OK; i++) status = stk_shard_writer_add(w, &r, NULL, &error);
+    for (int i = 0; i < 1000 && status == STK_OK; i++)
+        status = stk_shard_writer_add(w, &r, NULL, &error);
     CHECK_EQ(status, STK_ERR_IO);
     CHECK(strstr(error.text, "full.stk: writing at byte") != NULL);
     char id[33];
@@ -202,12 +212,12 @@ static void layout_is_as_documented(void)
     stk_buffer b = {0};
     maker_shard(path, 2, 7, 3, id);
     CHECK_OK(stk_file_read_all(path, 1 << 20, &b, &error));
-    CHECK_EQ(stk_load64(b.data + 32), 7);                   /* first_record */
+    CHECK_EQ(stk_load64(b.data + 32), 7); /* first_record */
     uint64_t records = stk_load64(b.data + 40);
-    CHECK_EQ(records, 448);                                 /* 192 + 48, set 0 at 256, set 1 at 384 */
+    CHECK_EQ(records, 448); /* 192 + 48, set 0 at 256, set 1 at 384 */
     CHECK(memcmp(b.data + 384, "second set", 11) == 0);
     CHECK(memcmp(b.data + records, stk_record_magic, 4) == 0);
-    CHECK_EQ(stk_load64(b.data + records + 8), 7);          /* the record's number */
+    CHECK_EQ(stk_load64(b.data + records + 8), 7); /* the record's number */
     const uint8_t *trailer = b.data + b.n_bytes - 192;
     CHECK(memcmp(trailer + 184, stk_shard_end_magic, 8) == 0);
     uint64_t index = stk_load64(trailer);
