@@ -29,7 +29,7 @@ extern "Python" {
 def declarations(text: str) -> str:
     """The declarations of one of our headers, without what is only for the C compiler."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
-    constants = re.findall(r"^#define (STK_[A-Z_]+) (\d+)$", text, flags=re.MULTILINE)
+    constants = re.findall(r"^#define (STK_[A-Z_]+) (\d+)\s*$", text, flags=re.MULTILINE)
     text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"\bSTK_(API|NODISCARD|BEGIN_DECLS|END_DECLS)\b", "", text)
     text = re.sub(r"\bSTK_PRINTF\([^)]*\)", "", text)

@@ -16,6 +16,13 @@ void stk_py_close_loader(stk_loader *loader, int64_t pid)
     }
 }
 
+void stk_py_close_uploader(stk_uploader *uploader, int64_t pid)
+{
+    if ((int64_t)getpid() == pid) {
+        stk_uploader_close(&uploader);
+    }
+}
+
 struct stk_py_slot {
     int64_t pid;
     stk_batch *batch;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <stoker/dataset.h>
+#include <stoker/gpu_upload.h>
 #include <stoker/loader.h>
 #include <stoker/status.h>
 
@@ -35,6 +36,7 @@ stk_status stk_py_variable_column(const stk_dataset *dataset, uint32_t column, c
  * locked mutexes for ever. pid: of the process that opened the handle. */
 void stk_py_close_dataset(stk_dataset *dataset);
 void stk_py_close_loader(stk_loader *loader, int64_t pid);
+void stk_py_close_uploader(stk_uploader *uploader, int64_t pid);
 
 /* A batch that goes back to its loader, with the same rule, when Python frees the arrays over it. */
 typedef struct stk_py_slot stk_py_slot;
@@ -43,6 +45,24 @@ typedef struct stk_py_slot stk_py_slot;
 stk_py_slot *stk_py_slot_new(stk_batch *batch, int64_t pid);
 /* Gives the batch back. From any thread; NULL is fine. */
 void stk_py_slot_free(stk_py_slot *slot);
+
+/* A device batch shared by the tensors made over it, counted: it goes back to the uploader with the last one,
+ * after what `stream` was given until then. From any thread, with or without the GIL. */
+typedef struct stk_py_device_slot stk_py_device_slot;
+
+/* Takes over the batch; one reference. NULL: out of memory, batch not taken. */
+stk_py_device_slot *stk_py_device_slot_new(stk_device_batch *batch, void *stream, int64_t pid);
+void stk_py_device_slot_unref(stk_py_device_slot *slot);
+/* Returns when the device has finished the batch. */
+void stk_py_device_slot_wait(stk_py_device_slot *slot);
+
+#define STK_PY_MAX_DIMENSIONS 5
+/* A DLManagedTensor over the slot's memory that owns a reference. shape and strides count elements; device_type,
+ * type_code and type_bits as DLPack numbers them. NULL: out of memory. */
+void *stk_py_device_slot_dlpack(stk_py_device_slot *slot, void *data, int device_type, int ndim,
+                                const int64_t *shape, const int64_t *strides, int type_code, int type_bits);
+/* The destructor of a PyCapsule named "dltensor" over such a tensor: frees it unless it was consumed. */
+void stk_py_dlpack_capsule_free(void *capsule);
 
 /* Log lines kept until Python asks for them, the last 64. Worker threads never wait for the GIL. */
 typedef struct stk_py_log stk_py_log;

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stoker._columns import Column
     from stoker._cpu import cpu, usable_threads
     from stoker._dataset import Dataset, RecordInfo, Sample, open
+    from stoker._dlpack import DeviceArray
     from stoker._errors import (
         ArgumentError,
         BusyError,
@@ -58,6 +59,7 @@ _NAMES = {
     "_columns": "Column",
     "_cpu": "cpu usable_threads",
     "_dataset": "Dataset RecordInfo Sample open",
+    "_dlpack": "DeviceArray",
     "_errors": (
         "ArgumentError BusyError CancelledError ChecksumError CorruptError DamagedError DeviceError "
         "Error ExistsError ImageError InternalError IOError LimitError NoSpaceError NotFoundError "
@@ -102,6 +104,7 @@ __all__ = [
     "CorruptError",
     "DamagedError",
     "Dataset",
+    "DeviceArray",
     "DeviceError",
     "Error",
     "Eval",

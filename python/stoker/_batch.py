@@ -41,44 +41,35 @@ def _copy(pointer: Any, n: int, dtype: Any) -> NDArray[Any]:
     return array.copy()
 
 
+class Form(NamedTuple):
+    """What the loop asked for."""
+
+    dtype: str
+    layout: str  # in memory
+    permute: bool  # NHWC memory is shown with shape NCHW
+    device: Optional[str]
+    has_labels: bool
+    as_dict: bool
+    numeric: tuple[Column, ...]
+    others: tuple[Column, ...]
+    skip_bad: bool
+    n_views: int
+
+
 class Converter:
     """Turns an stk_batch into what the loop asked for."""
 
-    def __init__(
-        self,
-        dataset_c: Any,
-        *,
-        dtype: str,
-        layout: str,
-        permute: bool,
-        device: Optional[str],
-        pid: int,
-        has_labels: bool,
-        as_dict: bool,
-        numeric: list[Column],
-        others: list[Column],
-        skip_bad: bool,
-        n_views: int,
-    ) -> None:
+    def __init__(self, dataset_c: Any, form: Form, pid: int) -> None:
         self._dataset_c = dataset_c
-        self._typestr = _TYPESTRS[dtype]
-        self._nchw = layout == "NCHW"
-        self._permute = permute
-        self._device = device
+        self._form = form
         self._pid = pid
-        self._has_labels = has_labels
-        self._as_dict = as_dict
-        self._numeric = numeric
-        self._others = others
-        self._skip_bad = skip_bad
-        self._n_views = n_views
+        self._typestr = _TYPESTRS[form.dtype]
         self._bfloat16: Any = None
         self._torch: Any = None
-        if device is not None:
-            self._torch = _import_torch(device)
-        elif dtype == "bfloat16":
+        if form.device is not None:
+            self._torch = import_torch(form.device)
+        elif form.dtype == "bfloat16":
             self._bfloat16 = _import_bfloat16()
-        self._torch_bfloat16 = self._torch.bfloat16 if self._torch and dtype == "bfloat16" else None
 
     def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
         """Takes the batch over; it goes back to the loader when the arrays made here are gone."""
@@ -87,10 +78,9 @@ class Converter:
             lib.stk_batch_release(batch)
             raise OutOfMemoryError("not enough memory for a batch")
         owner = ffi.gc(slot, lib.stk_py_slot_free)
-        n = batch.n
-        height, width, channels = batch.height, batch.width, batch.channels
-        shape = (n, channels, height, width) if self._nchw else (n, height, width, channels)
-        images: Any = np.asarray(Memory(owner, int(ffi.cast("uintptr_t", batch.data)), shape, self._typestr))
+        form, n = self._form, batch.n
+        address = int(ffi.cast("uintptr_t", batch.data))
+        images: Any = np.asarray(Memory(owner, address, image_shape(form, batch), self._typestr))
         info = BatchInfo(
             batch.epoch,
             batch.index,
@@ -99,45 +89,35 @@ class Converter:
             _copy(batch.occurrences, n, np.uint32),
             _copy(batch.statuses, n, np.int32),
         )
-        labels = _copy(batch.labels, n, np.int64) if self._has_labels else None
-        columns = self._columns(batch, n, info) if self._as_dict else {}
-        if self._skip_bad and info.statuses.any():
+        labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
+        columns = self._columns(batch, n, info) if form.as_dict else {}
+        if form.skip_bad and info.statuses.any():
             images, labels, columns, info = _drop_bad(images, labels, columns, info)
-        return self._hand_out(images, labels, columns, info), info
-
-    def _columns(self, batch: Any, n: int, info: BatchInfo) -> dict[str, Any]:
-        columns: dict[str, Any] = {}
-        for i, column in enumerate(self._numeric):
-            dtype = column.dtype
-            assert dtype is not None
-            flat = _copy(batch.columns[i], n * column.n_items, dtype)
-            columns[column.name] = flat if column.n_items == 1 else flat.reshape(n, column.n_items)
-        for column in self._others:
-            columns[column.name] = _columns.read(self._dataset_c, column, info.ids, n)
-        return columns
-
-    def _hand_out(self, images: Any, labels: Any, columns: dict[str, Any], info: BatchInfo) -> Any:
         if self._torch is not None:
             images = self._to_torch(images)
             labels = self._move(self._torch.from_numpy(labels)) if labels is not None else None
+            columns = {k: self._column_to_torch(v) for k, v in columns.items()}
         elif self._bfloat16 is not None:
             images = images.view(self._bfloat16)
-        if self._n_views > 1:
-            images = tuple(images[v :: self._n_views] for v in range(self._n_views))
-            labels = labels[:: self._n_views] if labels is not None else None
-        if not self._as_dict:
-            return images, labels
-        if self._torch is not None:
-            columns = {k: self._column_to_torch(v) for k, v in columns.items()}
-        return {"image": images, "label": labels, "id": info.ids, "n_valid": info.n_valid, **columns}
+        return hand_out(form, images, labels, columns, info), info
+
+    def _columns(self, batch: Any, n: int, info: BatchInfo) -> dict[str, Any]:
+        columns: dict[str, Any] = {}
+        for i, column in enumerate(self._form.numeric):
+            assert column.dtype is not None
+            flat = _copy(batch.columns[i], n * column.n_items, column.dtype)
+            columns[column.name] = flat if column.n_items == 1 else flat.reshape(n, column.n_items)
+        for column in self._form.others:
+            columns[column.name] = _columns.read(self._dataset_c, column, info.ids, n)
+        return columns
 
     def _to_torch(self, images: NDArray[Any]) -> Any:
-        if self._torch_bfloat16 is not None:
-            tensor = self._torch.from_numpy(images.view(np.int16)).view(self._torch_bfloat16)
+        if self._form.dtype == "bfloat16":
+            tensor = self._torch.from_numpy(images.view(np.int16)).view(self._torch.bfloat16)
         else:
             tensor = self._torch.from_numpy(images)
         tensor = self._move(tensor)
-        return tensor.permute(0, 3, 1, 2) if self._permute else tensor
+        return tensor.permute(0, 3, 1, 2) if self._form.permute else tensor
 
     def _column_to_torch(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -147,7 +127,24 @@ class Converter:
         return self._move(self._torch.from_numpy(np.ascontiguousarray(value)))
 
     def _move(self, tensor: Any) -> Any:
-        return tensor if self._device == "cpu" else tensor.to(self._device)
+        return tensor if self._form.device == "cpu" else tensor.to(self._form.device)
+
+
+def image_shape(form: Form, batch: Any) -> tuple[int, ...]:
+    """The shape of a batch as it lies in memory."""
+    if form.layout == "NCHW":
+        return batch.n, batch.channels, batch.height, batch.width
+    return batch.n, batch.height, batch.width, batch.channels
+
+
+def hand_out(form: Form, images: Any, labels: Any, columns: dict[str, Any], info: BatchInfo) -> Any:
+    """The tuple or dict that the loop gets."""
+    if form.n_views > 1:
+        images = tuple(images[v :: form.n_views] for v in range(form.n_views))
+        labels = labels[:: form.n_views] if labels is not None else None
+    if not form.as_dict:
+        return images, labels
+    return {"image": images, "label": labels, "id": info.ids, "n_valid": info.n_valid, **columns}
 
 
 def _drop_bad(
@@ -168,7 +165,7 @@ def _drop_bad(
     return images[keep], labels[keep] if labels is not None else None, columns, info
 
 
-def _import_torch(device: str) -> Any:
+def import_torch(device: str) -> Any:
     try:
         import torch
     except ImportError as error:

@@ -75,6 +75,16 @@ ENCODES: Mapping[str, int] = {
 }
 CHECKS: Mapping[str, int] = {"decode": lib.STK_CHECK_DECODE, "header": lib.STK_CHECK_HEADER}
 EXIFS: Mapping[str, int] = {"apply": lib.STK_EXIF_APPLY, "ignore": lib.STK_EXIF_IGNORE}
+DECODES: Mapping[str, int] = {
+    "auto": lib.STK_DECODE_AUTO,
+    "cpu": lib.STK_DECODE_CPU,
+    "gpu": lib.STK_DECODE_GPU,
+}
+RESIDENTS: Mapping[str, int] = {
+    "auto": lib.STK_RESIDENT_AUTO,
+    "on": lib.STK_RESIDENT_ON,
+    "off": lib.STK_RESIDENT_OFF,
+}
 
 
 def constant(table: Mapping[str, int], option: str, value: object) -> int:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import threading
-import time
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,10 @@ import numpy as np
 
 from stoker import _distributed, _torch_names
 from stoker._ahead import Ahead, Item
-from stoker._batch import BatchInfo, Converter
-from stoker._enums import DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, constant
-from stoker._errors import ArgumentError, StateError, call, raise_status
+from stoker._batch import BatchInfo, Converter, Form, import_torch
+from stoker._core import Core, DeviceCore, HostCore, new_device_options
+from stoker._enums import DECODES, DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, RESIDENTS, constant
+from stoker._errors import ArgumentError, StateError, UnsupportedError
 from stoker._from_torchvision import Translated
 from stoker._native import ffi, lib
 from stoker._transforms import AsStored, Boxes, Size, Transform
@@ -29,105 +29,24 @@ if TYPE_CHECKING:
     from stoker._dataset import Dataset
     from stoker._enums import DType, Last, Layout, OnBad, Order
 
-# How long one wait in C may last before Python looks for Ctrl-C, in milliseconds.
-_WAIT_MS = 100
-
 # How C's remark begins that more batches are held than it has slots: with on_batch= it is we who hold them.
 _HOLDS_ALL = "the program holds all"
-
-_FORKED = (
-    "this Loader was made in another process: its threads do not exist after fork(). Make the Loader in the "
-    "process that uses it (a Dataset may be shared or pickled)"
-)
-
-
-def _freeze_at_exit() -> None:
-    """Stops a daemon thread that is left over when the interpreter ends: it has nothing to do any more, and an
-    exception in it would only print a traceback over a clean exit."""
-    here, main = threading.current_thread(), threading.main_thread()
-    while here is not main and here.daemon and not main.is_alive():
-        time.sleep(60)
-
-
-class _Core:
-    """The C loader with what must live as long as it does. Closed once: by close(), by the garbage
-    collector, or at interpreter exit; never in a forked child."""
-
-    def __init__(self, dataset_c: Any, options: Any, keep: tuple[Any, ...]) -> None:
-        self.pid = os.getpid()
-        self.dataset_c = dataset_c
-        self.keep = keep
-        self.closing = False
-        self.lock = threading.Lock()
-        self.out = ffi.new("stk_batch **")
-        self.error = ffi.new("stk_error *")
-        self.log = lib.stk_py_log_new()
-        if not self.log:
-            raise MemoryError
-        lib.stk_py_log_attach(self.log, options)
-        loader = ffi.new("stk_loader **")
-        try:
-            call(lib.stk_loader_open, dataset_c, options, loader)
-        except Exception:
-            lib.stk_py_log_free(self.log)
-            raise
-        self.c: Any = loader[0]
-
-    def close(self) -> None:
-        if os.getpid() != self.pid:
-            return
-        self.closing = True  # a thread that waits in next() would take the lock again and again
-        with self.lock:
-            if self.c is not None:
-                lib.stk_py_close_loader(self.c, self.pid)
-                lib.stk_py_log_free(self.log)
-                self.c = None
-
-    def handle(self) -> Any:
-        if os.getpid() != self.pid:
-            raise StateError(_FORKED)
-        if self.closing:
-            _freeze_at_exit()
-            raise StateError("this Loader was closed")
-        return self.c
-
-    def next(self) -> Any:
-        """The next stk_batch; None at the end of an epoch. Waits in slices so that Ctrl-C works at once."""
-        while True:
-            c = self.handle()
-            with self.lock:
-                if self.closing:
-                    continue
-                status = lib.stk_loader_next(c, _WAIT_MS, self.out, self.error)
-                if status == lib.STK_OK:
-                    return self.out[0]
-            if status == lib.STK_END:
-                return None
-            if status != lib.STK_AGAIN:
-                raise_status(status, self.error)
-
-    def state(self) -> str:
-        """The position after the last batch that C handed over, as JSON text."""
-        text = ffi.new("char[]", lib.STK_STATE_BYTES)
-        call(lib.stk_loader_state, self.handle(), text)
-        return str(ffi.string(text).decode())
-
-    def log_lines(self) -> list[str]:
-        lines: list[str] = []
-        text = ffi.new("char[1024]")
-        with self.lock:
-            while self.c is not None and lib.stk_py_log_take(self.log, text, 1024):
-                lines.append(ffi.string(text).decode("utf-8", "replace"))
-        return lines
 
 
 class _Producer:
     """Makes batches for the on_batch thread. Knows the C loader, not the Loader, which may be let go."""
 
-    def __init__(self, core: _Core, convert: Converter, on_batch: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, core: Core, convert: Callable[[Any], tuple[Any, BatchInfo]], on_batch: Callable[[Any], Any]
+    ) -> None:
         self._core, self._convert, self._on_batch = core, convert, on_batch
+        self._context = _stream_context(core)
 
     def __call__(self) -> Item:
+        with self._context():
+            return self._produce()
+
+    def _produce(self) -> Item:
         state = None
         try:
             raw = self._core.next()
@@ -140,6 +59,15 @@ class _Producer:
             if self._core.closing:
                 return Item(end=True)  # the Loader was let go, at interpreter exit say
             return Item(exception=exception, state=state or self._core.state())
+
+
+def _stream_context(core: Core) -> Callable[[], Any]:
+    """Makes the on_batch thread use the CUDA stream that is current here, where the loop runs."""
+    if not isinstance(core, DeviceCore) or core.torch is None:
+        return contextlib.nullcontext
+    torch = core.torch
+    stream = torch.cuda.current_stream()
+    return lambda: torch.cuda.stream(stream)
 
 
 class Loader:
@@ -162,7 +90,11 @@ class Loader:
         layout: "NHWC" or "NCHW", the shape of images. Default: NHWC for NumPy, NCHW for torch.
         channels_last: torch: memory in channels_last order whatever the shape. NumPy: same as layout="NHWC".
         device: None: NumPy arrays; "cpu": torch tensors over the same memory, without a copy; "cuda",
-            "cuda:1" ...: torch tensors copied there.
+            "cuda:1" ...: torch tensors there (:class:`DeviceArray` without torch), decoded on the GPU where
+            the records allow it. Use them on the stream that is current when the batch comes.
+        decode: with device="cuda": "auto", "cpu" or "gpu" (an error where the GPU part is missing).
+        resident: with device="cuda": "on" keeps as many records as fit into resident_bytes (None: half of
+            the free memory) on the GPU, "auto" does so when all of them fit into a quarter of it, "off".
         mean, std: per channel, ImageNet's by default; only for float types.
         norm: "v1": ToTensor + Normalize's rounding; "v2": transforms.v2's.
         order: "shuffle" (exact), "sequential", "page" (windows of pages, for slow disks), "weighted".
@@ -213,6 +145,9 @@ class Loader:
         n_views: int = 1,
         rank: Optional[int] = None,
         world: Optional[int] = None,
+        decode: str = "auto",
+        resident: str = "off",
+        resident_bytes: Optional[int] = None,
         num_threads: Optional[int] = None,
         prefetch: Optional[int] = None,
         page_window: Optional[int] = None,
@@ -252,6 +187,9 @@ class Loader:
         self._batch_size = _batch_size(batch_size, dataset, options, repeats)
         self._rank, self._world = _distributed.rank_and_world(options["rank"], options["world"])
         self._device = None if device is None else str(device)
+        self._gpu = {"decode": decode, "resident": resident, "resident_bytes": resident_bytes}
+        constant(DECODES, "decode", decode)
+        constant(RESIDENTS, "resident", resident)
         self._dtype = dtype or "uint8"
         self._layout, self._permute = _layout(layout, channels_last, self._device, self._dtype)
         self._mean, self._std = mean, std
@@ -288,7 +226,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Batches an epoch on this rank."""
-        return int(lib.stk_loader_len(self._core.handle()))
+        return len(self._core)
 
     def _next(self) -> Any:
         if self._ahead is not None:
@@ -326,7 +264,7 @@ class Loader:
 
     def _warn(self, stacklevel: int) -> None:
         """Passes on what C had to say, as warnings."""
-        if lib.stk_py_log_waiting(self._core.log):
+        if self._core.log_waiting():
             for line in self._core.log_lines():
                 if self._ahead is None or not line.startswith(_HOLDS_ALL):
                     warnings.warn(line, stacklevel=stacklevel)
@@ -352,7 +290,7 @@ class Loader:
 
     def _set_epoch(self, epoch: int) -> None:
         self._stop_ahead()
-        call(lib.stk_loader_set_epoch, self._core.handle(), epoch)
+        self._core.set_epoch(epoch)
         self._generation += 1
         self._epoch, self._begun = epoch, False
 
@@ -369,23 +307,15 @@ class Loader:
         for its end). Raises ArgumentError for a state of another data set, order or seed.
         """
         self._stop_ahead()
-        call(lib.stk_loader_restore, self._core.handle(), json.dumps(dict(state)).encode())
+        self._core.restore(json.dumps(dict(state)))
         self._generation += 1
         self._epoch, self._begun = int(state["epoch"]), False
 
-    def stats(self) -> dict[str, Union[int, float]]:
+    def stats(self) -> dict[str, Union[int, float, str, bool]]:
         """Counters since the Loader was made. Times in seconds: ``read_s``, ``decode_s`` and
-        ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited."""
-        raw = ffi.new("stk_loader_stats *")
-        lib.stk_loader_get_stats(self._core.handle(), raw)
-        stats: dict[str, Union[int, float]] = {}
-        for name, _ in ffi.typeof("stk_loader_stats").fields:
-            value = getattr(raw, name)
-            if name.endswith("_ns"):
-                stats[name[:-3] + "_s"] = value / 1e9
-            else:
-                stats[name] = value
-        return stats
+        ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited. On a GPU also
+        what was uploaded and resident, and ``decode``: which side decodes, and why."""
+        return self._core.stats()
 
     # What it is made of
 
@@ -465,22 +395,62 @@ class Loader:
         lib.stk_loader_options_init(raw)
         keep = self._fill(raw)
         dataset_c = self._dataset._c()
-        self._core = _Core(dataset_c, raw, keep)
-        weakref.finalize(self, self._core.close)
-        self._convert = Converter(
-            dataset_c,
+        form = Form(
             dtype=self._dtype,
             layout=self._layout,
             permute=self._permute,
             device=self._device,
-            pid=self._core.pid,
             has_labels=self._dataset.has_labels,
             as_dict=self._columns is not None,
-            numeric=[c for c in self._described() if c.dtype is not None and c.n_items > 0],
-            others=[c for c in self._described() if c.dtype is None or c.n_items == 0],
+            numeric=tuple(c for c in self._described() if c.dtype is not None and c.n_items > 0),
+            others=tuple(c for c in self._described() if c.dtype is None or c.n_items == 0),
             skip_bad=self._on_bad == "skip",
             n_views=self._n_views,
         )
+        self._core: Core
+        self._convert: Callable[[Any], tuple[Any, BatchInfo]]
+        opened = self._open_device(dataset_c, raw, keep, form) if self._on_device() else None
+        if opened is not None:
+            self._core, self._convert = opened
+        else:
+            convert = Converter(dataset_c, form, os.getpid())
+            self._core, self._convert = HostCore(dataset_c, raw, keep), convert
+        weakref.finalize(self, self._core.close)
+
+    def _on_device(self) -> bool:
+        return self._device is not None and self._device.split(":")[0] in ("cuda", "dummy")
+
+    def _open_device(
+        self, dataset_c: Any, raw: Any, keep: tuple[Any, ...], form: Form
+    ) -> Optional[tuple[Core, Callable[[Any], tuple[Any, BatchInfo]]]]:
+        """An uploader to the GPU; None, with a warning, where torch must copy instead."""
+        from stoker._device_batch import DeviceConverter
+
+        assert self._device is not None
+        kind, _, number = self._device.partition(":")
+        torch = _torch_or_none() if kind == "cuda" else None
+        index = int(number) if number else (torch.cuda.current_device() if torch is not None else 0)
+        gpu = self._gpu
+        options, more = new_device_options(
+            backend="dummy" if kind == "dummy" else None,
+            device=index,
+            decode=constant(DECODES, "decode", gpu["decode"]),
+            resident=constant(RESIDENTS, "resident", gpu["resident"]),
+            resident_bytes=int(gpu["resident_bytes"] or 0),
+            n_ahead=int(self._options["prefetch"] or 0),
+        )
+
+        def stream() -> int:
+            return int(torch.cuda.current_stream(index).cuda_stream) if torch is not None else 0
+
+        try:
+            core = DeviceCore(dataset_c, raw, (*keep, options, *more), options, stream, torch)
+        except UnsupportedError as error:
+            if gpu["decode"] == "gpu" or torch is None:
+                raise
+            warnings.warn(f"{error}; images are decoded on the CPU and copied by torch", stacklevel=4)
+            return None
+        return core, DeviceConverter(core, form, torch, on_host=kind == "dummy")
 
     def _reopen(self, epoch: int) -> None:
         """A new C loader with the present transform, at the beginning of epoch."""
@@ -651,6 +621,15 @@ def _layout(
     if channels_last is None:
         channels_last = dtype == "uint8"  # as decoded: another order would cost a pass
     return ("NHWC", True) if channels_last else ("NCHW", False)
+
+
+def _torch_or_none() -> Any:
+    """torch where it can use a GPU."""
+    try:
+        torch = import_torch("cuda")
+    except ArgumentError:
+        return None
+    return torch if torch.cuda.is_available() else None
 
 
 def _positive(option: str, value: Any) -> int:

@@ -27,7 +27,7 @@ THIRD_PARTY = {
     r"zlib\.h": ["codec/png_chunks.c"],
     r"omp\.h": ["packer/team.c", "reader/team.c", "reader/*team*.c", "packer/*team*.c", "common/*team*.c"],
     r"cuda.*\.h|nvml\.h": ["gpu_upload/*"],
-    r"Python\.h": [],
+    r"Python\.h": ["python/native/py_dlpack.c"],
 }
 # Folder -> what its files may include with quotes, by first folder. Own files without a folder are always fine.
 LAYERS = {

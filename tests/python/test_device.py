@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches in device memory: device="dummy" runs the GPU's arithmetic in host memory, device="cuda" where there
+is a GPU and the CUDA part."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stoker
+
+
+@pytest.fixture(scope="session")
+def tiles(photos_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """photos_folder as tiles, where the images are large enough."""
+    path = tmp_path_factory.mktemp("packed") / "tiles.stk"
+    stoker.pack(photos_folder, path, encode="tiles")
+    return path
+
+
+def host(array: stoker.DeviceArray) -> np.ndarray:
+    return np.from_dlpack(array)  # type: ignore[arg-type, unused-ignore]
+
+
+@pytest.mark.parametrize("decode", ["auto", "cpu", "gpu"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float16"])
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_same_bytes_as_on_the_host(tiles: Path, decode: str, dtype: Any, layout: Any) -> None:
+    if (dtype, layout) == ("uint8", "NCHW"):
+        layout = None
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(32), "dtype": dtype, "seed": 3}
+    plain = stoker.Loader(ds, 8, layout="NHWC", **options)
+    device = stoker.Loader(ds, 8, layout=layout, device="dummy", decode=decode, **options)
+    assert len(plain) == len(device) == 3
+    for _ in range(2):
+        n = 0
+        for (want, want_labels), (images, labels) in zip(plain, device):
+            assert isinstance(images, stoker.DeviceArray) and images.device == "cpu" and images.dtype == dtype
+            got = host(images)
+            if layout != "NHWC":
+                assert images.shape[1] == 3
+                got = got.transpose(0, 2, 3, 1)
+            assert np.array_equal(got, want)
+            assert host(labels).tolist() == want_labels.tolist()
+            assert plain.batch is not None and device.batch is not None
+            assert device.batch.ids.tolist() == plain.batch.ids.tolist()
+            n += 1
+        assert n == 3
+    stats = device.stats()
+    assert stats["batches"] >= 6 and isinstance(stats["decode"], str) and stats["decode"]
+
+
+def test_resident(tiles: Path) -> None:
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(16), "seed": 1}
+    loader = stoker.Loader(ds, 23, device="dummy", resident="on", resident_bytes=1 << 30, **options)
+    plain = stoker.Loader(ds, 23, **options)
+    for (images, _), (want, _) in zip(loader, plain):
+        assert np.array_equal(host(images).transpose(0, 2, 3, 1), want)
+    assert loader.stats()["resident_records"] == 23
+
+
+def test_kept_batches_are_never_overwritten(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16, transform=stoker.PadCrop(), device="dummy")
+    kept = [(host(images), host(images).copy(), images) for images, _ in loader]
+    loader.close()
+    del loader
+    gc.collect()
+    assert all(np.array_equal(array, copy) for array, copy, _ in kept)
+    arrays = [array for array, _, _ in kept]
+    copies = [copy for _, copy, _ in kept]
+    del kept  # the arrays made from a batch keep it, not the batch's own object only
+    gc.collect()
+    assert all(np.array_equal(array, copy) for array, copy in zip(arrays, copies))
+
+
+def test_resume_epochs_and_columns(table: Path) -> None:
+    ds = stoker.open(table)
+    loader = stoker.Loader(ds, 6, device="dummy", columns=["age", "zip"], shuffle=True)
+    iterator = iter(loader)
+    batch = next(iterator)
+    assert host(batch["age"]).tolist() == batch["id"].tolist()
+    assert batch["zip"] == [f"{i:05}" for i in batch["id"].tolist()]
+    seen = batch["id"].tolist()
+    other = stoker.Loader(ds, 7, shuffle=True)  # a state moves between device and host
+    other.load_state_dict(loader.state_dict())
+    for _ in other:
+        assert other.batch is not None
+        seen += other.batch.ids.tolist()
+    assert sorted(seen) == list(range(20))
+    loader.set_epoch(4)
+    assert [loader.batch.epoch for _ in loader if loader.batch] == [4] * 4
+
+
+def test_views(tiles: Path) -> None:
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(16), "n_views": 2}
+    device = stoker.Loader(ds, 10, device="dummy", layout="NHWC", **options)
+    for ((a, b), labels), ((x, y), want) in zip(device, stoker.Loader(ds, 10, **options)):
+        assert np.array_equal(host(a), x) and np.array_equal(host(b), y)
+        assert host(labels).tolist() == want.tolist()
+
+
+def test_on_batch(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 50, device="dummy", on_batch=lambda batch: host(batch[0]).sum())
+    want = [images.sum() for images, _ in stoker.Loader(stoker.open(tiny), 50)]
+    assert list(loader) == want
+
+
+def test_device_arrays(tiny: Path) -> None:
+    images, labels = next(iter(stoker.Loader(stoker.open(tiny), 20, device="dummy", layout="NHWC")))
+    assert len(images) == 20 and images.shape == (20, 32, 32, 3) and images.strides == (3072, 96, 3, 1)
+    assert "uint8 (20, 32, 32, 3) on cpu" in repr(images) and images.pointer % 64 == 0
+    array = host(images)
+    assert np.array_equal(host(images[3:9:2]), array[3:9:2])
+    assert np.array_equal(host(images.permute(0, 3, 1, 2)), array.transpose(0, 3, 1, 2))
+    assert labels.dtype == "int64"
+    capsule = images.__dlpack__()
+    del capsule  # not consumed: freed all the same
+    gc.collect()
+
+
+def test_wrong_options(tiny: Path) -> None:
+    for options in ({"decode": "fpga"}, {"resident": "always"}):
+        with pytest.raises(stoker.ArgumentError):
+            stoker.Loader(stoker.open(tiny), device="dummy", **options)
+
+
+def test_without_a_gpu(tiny: Path) -> None:
+    """Where there is no CUDA part, decode="gpu" says so in one sentence."""
+    if has_gpu():
+        pytest.skip("there is a GPU")
+    with pytest.raises((stoker.UnsupportedError, stoker.DeviceError)) as error:
+        stoker.Loader(stoker.open(tiny), device="cuda", decode="gpu")
+    assert len(str(error.value)) < 600
+
+
+def has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+@pytest.fixture
+def cuda() -> Any:
+    if not has_gpu():
+        pytest.skip("no GPU")
+    import torch
+
+    return torch
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_cuda_tensors(cuda: Any, tiles: Path, dtype: Any, channels_last: bool) -> None:
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(32), "dtype": dtype, "channels_last": channels_last, "seed": 8}
+    if dtype == "uint8":
+        options["channels_last"] = True
+    kept = []
+    for _ in range(2):
+        device = stoker.Loader(ds, 8, device="cuda", decode="gpu", **options)
+        for (images, labels), (want, want_labels) in zip(device, stoker.Loader(ds, 8, device="cpu", **options)):
+            assert images.is_cuda and labels.is_cuda and images.dtype == want.dtype
+            assert images.stride() == want.stride()
+            kept.append((images, labels, want, want_labels))
+    for images, labels, want, want_labels in kept:
+        assert cuda.equal(images.cpu(), want) and cuda.equal(labels.cpu(), want_labels)
+
+
+def test_cuda_streams(cuda: Any, tiny: Path) -> None:
+    """Reading on the stream that was current when a batch came, while later batches arrive."""
+    ds = stoker.open(tiny)
+    want = [int(images.astype(np.int64).sum()) for images, _ in stoker.Loader(ds, 16)]
+    loader = stoker.Loader(ds, 16, device="cuda")
+    stream = cuda.cuda.Stream()
+    sums = []
+    with cuda.cuda.stream(stream):
+        for images, _ in loader:
+            cuda.cuda._sleep(1_000_000)
+            sums.append(images.long().sum())
+            del images
+    stream.synchronize()
+    assert [int(value) for value in sums] == want
