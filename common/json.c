@@ -172,7 +172,8 @@ stk_status stk_json_parse(const char *text, size_t n_bytes, stk_json **out, stk_
     json_error_t why;
     root = json_loadb(text, n_bytes, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
     if (root == NULL) {
-        bool memory = json_error_code(&why) == json_error_out_of_memory;
+        /* A failed allocation inside jansson mostly leaves an error without a place. */
+        bool memory = json_error_code(&why) == json_error_out_of_memory || why.line < 0;
         status = memory ? stk_fail_memory(error, "a JSON text")
                         : stk_fail(error, STK_ERR_ARGUMENT, "JSON, line %d column %d: %s", why.line,
                                    why.column, why.text);
