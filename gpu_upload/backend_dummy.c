@@ -145,21 +145,43 @@ static void run_decode(const stk_gpu_group *g, const stk_gpu_item *item)
         if (!stk_hd_segment(im, t, &tables, offsets, base, readable, s, natural_of, g->scratch)) g->status[im->entry] = 1;
 }
 
-static void run_color(const stk_gpu_group *g, const stk_gpu_item *item)
+static const uint8_t *rows_of(const stk_gpu_group *g, const stk_gpu_image *im)
 {
-    const stk_gpu_image *im = &g->images[item->image];
-    const uint8_t *rows = im->kind == 2 ? (im->resident ? g->resident : g->bytes) + im->raw : NULL;
-    for (uint32_t y = item->first; y < item->first + item->n; y++)
-        for (uint32_t x = 0; x < im->source.width; x++) stk_hd_color_pixel(im, rows, g->scratch, (int32_t)x, (int32_t)y);
+    return im->kind == 2 ? (im->resident ? g->resident : g->bytes) + im->raw : NULL;
 }
 
-static void run_pass(const stk_gpu_group *g, const stk_gpu_item *item, bool second)
+static void run_color(const stk_gpu_group *g, const stk_gpu_image *im)
 {
-    const stk_gpu_image *im = &g->images[item->image];
-    const stk_gpu_pass *p = second ? &im->second : &im->first;
+    if (im->kind == 0 || im->fused_front) return;
+    for (uint32_t y = 0; y < im->source.height; y++)
+        for (uint32_t x = 0; x < im->source.width; x++)
+            stk_hd_color_pixel(im, rows_of(g, im), g->scratch, (int32_t)x, (int32_t)y);
+}
+
+static void run_pass(const stk_gpu_group *g, const stk_gpu_image *im, const stk_gpu_pass *p)
+{
+    if (!p->on) return;
     for (uint32_t c = 0; c < im->picture_channels; c++)
-        for (uint32_t y = item->first; y < item->first + item->n; y++)
+        for (uint32_t y = 0; y < p->out.height; y++)
             for (uint32_t x = 0; x < p->out.width; x++) stk_hd_pass_pixel(p, g->axes, g->scratch, c, x, y);
+}
+
+/* Color and the horizontal pass of one row at a time, as the fused kernel does for a few. */
+static stk_status run_front(const stk_gpu_group *g, const stk_gpu_image *im, stk_error *error)
+{
+    if (!im->fused_front) return STK_OK;
+    uint8_t *row = malloc((size_t)im->source.width * 3);
+    if (row == NULL) return stk_fail_memory(error, "a row");
+    for (uint32_t y = 0; y < im->first.out.height; y++) {
+        for (uint32_t x = 0; x < im->source.width; x++)
+            stk_hd_color(im, rows_of(g, im), g->scratch, (int32_t)x, (int32_t)y + im->first.along, row + x, im->source.width);
+        for (uint32_t c = 0; c < im->picture_channels; c++)
+            for (uint32_t x = 0; x < im->first.out.width; x++)
+                g->scratch[im->first.out.at + (uint64_t)c * im->first.out.plane + (uint64_t)y * im->first.out.stride + x] =
+                    stk_hd_convolve(&im->first.axis, g->axes, x, row + (size_t)c * im->source.width, 1, im->first.shift);
+    }
+    free(row);
+    return STK_OK;
 }
 
 static void store(const stk_gpu_group *g, uint8_t *image, uint64_t element, uint32_t channel, uint8_t byte)
@@ -171,21 +193,17 @@ static void store(const stk_gpu_group *g, uint8_t *image, uint64_t element, uint
     }
 }
 
-static void run_finish(const stk_gpu_group *g, const stk_gpu_item *item)
+static void run_finish(const stk_gpu_group *g, const stk_gpu_image *im)
 {
-    const stk_gpu_image *im = &g->images[item->image];
     const stk_gpu_output *o = &g->output;
     uint8_t *image = g->out + im->entry * o->image_bytes;
-    for (uint32_t y = item->first; y < item->first + item->n; y++)
+    if (im->kind == 0) { /* a bad sample is zero in every dtype, not the table's value for black */
+        memset(image, 0, (size_t)o->image_bytes);
+        return;
+    }
+    for (uint32_t y = 0; y < o->height; y++)
         for (uint32_t x = 0; x < o->width; x++) {
             uint8_t bytes[3];
-            if (im->kind == 0) {
-                /* A bad sample is zero in every dtype, not the table's value for black. */
-                for (uint32_t c = 0; c < o->channels; c++)
-                    memset(image + stk_hd_element(o, c, x, y) * (o->dtype == STK_DTYPE_U8 ? 1 : o->dtype == STK_DTYPE_F32 ? 4 : 2),
-                           0, o->dtype == STK_DTYPE_U8 ? 1 : o->dtype == STK_DTYPE_F32 ? 4 : 2);
-                continue;
-            }
             stk_hd_finish_pixel(im, o, g->scratch, (int32_t)x, (int32_t)y, bytes);
             for (uint32_t c = 0; c < o->channels; c++) store(g, image, stk_hd_element(o, c, x, y), c, bytes[c]);
         }
@@ -193,13 +211,17 @@ static void run_finish(const stk_gpu_group *g, const stk_gpu_item *item)
 
 static stk_status dummy_run(stk_gpu_device *device, const stk_gpu_group *g, void *stream, stk_error *error)
 {
-    (void)device, (void)stream, (void)error;
+    (void)device, (void)stream;
     run_axes(g);
-    for (uint32_t i = 0; i < g->n_items[STK_GPU_DECODE]; i++) run_decode(g, &g->items[STK_GPU_DECODE][i]);
-    for (uint32_t i = 0; i < g->n_items[STK_GPU_COLOR]; i++) run_color(g, &g->items[STK_GPU_COLOR][i]);
-    for (uint32_t i = 0; i < g->n_items[STK_GPU_FIRST]; i++) run_pass(g, &g->items[STK_GPU_FIRST][i], false);
-    for (uint32_t i = 0; i < g->n_items[STK_GPU_SECOND]; i++) run_pass(g, &g->items[STK_GPU_SECOND][i], true);
-    for (uint32_t i = 0; i < g->n_items[STK_GPU_FINISH]; i++) run_finish(g, &g->items[STK_GPU_FINISH][i]);
+    for (uint32_t i = 0; i < g->n_decode_items; i++) run_decode(g, &g->decode_items[i]);
+    for (uint32_t i = 0; i < g->n_images; i++) {
+        const stk_gpu_image *im = &g->images[i];
+        run_color(g, im);
+        STK_TRY(run_front(g, im, error));
+        if (!im->fused_front) run_pass(g, im, &im->first);
+        run_pass(g, im, &im->second); /* fused_back is a matter of speed on a device; the result is stored here */
+        run_finish(g, im);
+    }
     return STK_OK;
 }
 

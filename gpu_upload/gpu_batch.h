@@ -59,19 +59,23 @@ typedef struct stk_gpu_image {
     int32_t result_x, result_y; /* of the result's pixel 0,0 in the picture behind the window */
     int32_t out_x, out_y;       /* where that part lies in the output (before the flip) */
     uint32_t shown_width, shown_height;
+    uint32_t fused_front; /* color and the first, horizontal pass in one: the source picture is never stored */
+    uint32_t fused_back;  /* the last, vertical pass and the finish in one: the result is never stored */
     uint32_t flip;
     uint8_t fill[4];
 } stk_gpu_image;
 
-/* A stretch of work: segments, or rows of a stage's output, of one image. One block of threads each. */
+/* A stretch of segments of one image: one block of threads. */
 typedef struct stk_gpu_item {
     uint32_t image, first, n;
 } stk_gpu_item;
 
-enum { STK_GPU_DECODE, STK_GPU_COLOR, STK_GPU_FIRST, STK_GPU_SECOND, STK_GPU_FINISH, STK_GPU_STAGES };
+/* Stages whose blocks are (some rows, image); an image's own row count may be less than the group's greatest. */
+enum { STK_GPU_COLOR, STK_GPU_FIRST, STK_GPU_SECOND, STK_GPU_FRONT, STK_GPU_STAGES };
 enum {
     STK_GPU_SEGMENTS_PER_ITEM = 128,
-    STK_GPU_ROWS_PER_ITEM = 8,
+    STK_GPU_ROWS_PER_BLOCK = 8,
+    STK_GPU_FRONT_WIDTH = 2000, /* widest source picture that the fused front takes */
     STK_GPU_MAX_SIDE = 16384 /* of an output */
 };
 
@@ -91,8 +95,11 @@ typedef struct stk_gpu_group {
     uint64_t bytes_size, resident_size; /* for clamping reads that follow garbage */
     const stk_gpu_image *images;
     uint32_t n_images;
-    const stk_gpu_item *items[STK_GPU_STAGES];
-    uint32_t n_items[STK_GPU_STAGES];
+    const stk_gpu_item *decode_items;
+    uint32_t n_decode_items;
+    uint32_t rows[STK_GPU_STAGES]; /* most rows of an image in the stage; 0: no image needs it */
+    uint32_t front_width;          /* widest source picture of a fused front */
+    uint32_t any_back, any_finish; /* images with and without fused_back */
     int32_t *axes; /* tables of all passes; those marked on the host are there already */
     uint8_t *scratch;
     const void *norm; /* [3][256] elements of the dtype; unused for uint8 */

@@ -20,8 +20,7 @@ enum { ALIGN = 64 };
 
 struct stk_gpu_plan {
     uint64_t scratch_cap;
-    stk_buffer images, items[STK_GPU_STAGES], groups, block;
-    stk_buffer host_axes; /* stk_gpu_image pass pointers to compute: (image, second) pairs */
+    stk_buffer images, items, groups, block;
     uint64_t axis_words;
     stk_gpu_plan_view view;
 };
@@ -47,10 +46,9 @@ void stk_gpu_plan_close(stk_gpu_plan **plan)
 {
     if (*plan == NULL) return;
     stk_buffer_free(&(*plan)->images);
-    for (int s = 0; s < STK_GPU_STAGES; s++) stk_buffer_free(&(*plan)->items[s]);
+    stk_buffer_free(&(*plan)->items);
     stk_buffer_free(&(*plan)->groups);
     stk_buffer_free(&(*plan)->block);
-    stk_buffer_free(&(*plan)->host_axes);
     free(*plan);
     *plan = NULL;
 }
@@ -297,9 +295,17 @@ static void plan_image(maker *m, stk_gpu_image *im, const stk_gather_entry *e, c
         if (im->resident == 0) im->crop_x = im->crop_y = 0;
     }
     bool turned = e->orientation >= 5;
-    im->source = take_picture(scratch, turned ? e->crop_height : e->crop_width, turned ? e->crop_width : e->crop_height,
-                              im->picture_channels);
+    uint32_t width = turned ? e->crop_height : e->crop_width, height = turned ? e->crop_width : e->crop_height;
+    bool across = width != e->full_width, down = height != e->full_height;
+    im->fused_front = across && !(down && e->vertical_first) && width <= STK_GPU_FRONT_WIDTH &&
+                      stk_hd_axis_taps(width, e->full_width, e->filter) <= STK_GPU_FRONT_WIDTH;
+    if (im->fused_front) im->source = (stk_gpu_picture){.width = width, .height = height};
+    else im->source = take_picture(scratch, width, height, im->picture_channels);
     plan_resample(m, im, e, scratch);
+    const stk_gpu_pass *last = im->second.on ? &im->second : &im->first;
+    im->fused_front = im->fused_front && im->first.on;
+    im->fused_back = last->on && last->vertical && im->shown_width == m->output->width &&
+                     im->shown_height == m->output->height && m->output->width % 4 == 0;
 }
 
 static bool raw_ok(const maker *m, const stk_gather_entry *e)
@@ -319,40 +325,49 @@ static bool entry_ok(const maker *m, const stk_gather_entry *e, stk_tile_geometr
     return e->kind == STK_GATHER_TILES && tiles_ok(m, e, g) && e->channels == (e->n_components == 1 ? 1 : 3);
 }
 
-static stk_status add_items(stk_buffer *items, uint32_t image, uint32_t total, uint32_t step, uint32_t *n, stk_error *error)
+static stk_status add_decode_items(maker *m, uint32_t image, uint32_t total, stk_error *error)
 {
-    for (uint32_t first = 0; first < total; first += step, (*n)++) {
-        stk_gpu_item item = {image, first, total - first < step ? total - first : step};
-        STK_TRY(stk_buffer_append(items, &item, sizeof item, error));
+    for (uint32_t first = 0; first < total; first += STK_GPU_SEGMENTS_PER_ITEM, m->group.n_items++) {
+        uint32_t left = total - first, n = left < STK_GPU_SEGMENTS_PER_ITEM ? left : STK_GPU_SEGMENTS_PER_ITEM;
+        stk_gpu_item item = {image, first, n};
+        STK_TRY(stk_buffer_append(&m->plan->items, &item, sizeof item, error));
     }
     return STK_OK;
 }
 
-static stk_status add_all_items(maker *m, const stk_gpu_image *im, uint32_t number, stk_error *error)
+static void at_least(uint32_t *most, uint32_t rows)
 {
-    stk_buffer *items = m->plan->items;
-    uint32_t *n = m->group.n_items;
-    if (im->kind == STK_GATHER_TILES)
-        STK_TRY(add_items(&items[STK_GPU_DECODE], number, im->n_segments, STK_GPU_SEGMENTS_PER_ITEM, &n[STK_GPU_DECODE], error));
-    if (im->kind != STK_GATHER_EMPTY)
-        STK_TRY(add_items(&items[STK_GPU_COLOR], number, im->source.height, STK_GPU_ROWS_PER_ITEM, &n[STK_GPU_COLOR], error));
-    if (im->first.on)
-        STK_TRY(add_items(&items[STK_GPU_FIRST], number, im->first.out.height, STK_GPU_ROWS_PER_ITEM, &n[STK_GPU_FIRST], error));
-    if (im->second.on)
-        STK_TRY(add_items(&items[STK_GPU_SECOND], number, im->second.out.height, STK_GPU_ROWS_PER_ITEM, &n[STK_GPU_SECOND], error));
-    return add_items(&items[STK_GPU_FINISH], number, m->output->height, STK_GPU_ROWS_PER_ITEM, &n[STK_GPU_FINISH], error);
+    if (rows > *most) *most = rows;
 }
 
-static uint32_t item_count(const stk_gpu_plan *p, int stage)
+static stk_status add_work(maker *m, const stk_gpu_image *im, uint32_t number, stk_error *error)
 {
-    return (uint32_t)(p->items[stage].n_bytes / sizeof(stk_gpu_item));
+    stk_gpu_plan_group *g = &m->group;
+    if (im->kind == STK_GATHER_TILES) STK_TRY(add_decode_items(m, number, im->n_segments, error));
+    if (im->fused_front) {
+        at_least(&g->rows[STK_GPU_FRONT], im->first.out.height);
+        at_least(&g->front_width, im->source.width);
+    }
+    if (!im->fused_front && im->kind != STK_GATHER_EMPTY) at_least(&g->rows[STK_GPU_COLOR], im->source.height);
+    const stk_gpu_pass *last = im->second.on ? &im->second : &im->first;
+    if (im->first.on && !im->fused_front && !(im->fused_back && last == &im->first))
+        at_least(&g->rows[STK_GPU_FIRST], im->first.out.height);
+    if (im->second.on && !im->fused_back) at_least(&g->rows[STK_GPU_SECOND], im->second.out.height);
+    if (im->fused_back) g->any_back = 1;
+    else g->any_finish = 1;
+    return STK_OK;
+}
+
+static uint32_t item_count(const stk_gpu_plan *p)
+{
+    return (uint32_t)(p->items.n_bytes / sizeof(stk_gpu_item));
 }
 
 static void begin_group(maker *m, uint32_t first_image)
 {
     m->group = (stk_gpu_plan_group){.first_image = first_image};
     m->scratch = 0;
-    for (int s = 0; s < STK_GPU_STAGES; s++) m->group.first_item[s] = item_count(m->plan, s);
+    m->group.first_item = item_count(m->plan);
 }
 
 static stk_status end_group(maker *m, stk_error *error)
@@ -392,7 +407,7 @@ static stk_status add_image(maker *m, uint32_t i, int32_t *status, stk_error *er
     }
     shift_image(&im, m->scratch);
     m->scratch += scratch;
-    STK_TRY(add_all_items(m, &im, m->group.n_images, error));
+    STK_TRY(add_work(m, &im, m->group.n_images, error));
     m->group.n_images++;
     return stk_buffer_append(&m->plan->images, &im, sizeof im, error);
 }
@@ -436,7 +451,7 @@ static stk_status build_block(stk_gpu_plan *p, stk_error *error)
     stk_gpu_plan_view *v = &p->view;
     p->block.n_bytes = 0;
     STK_TRY(append_part(&p->block, &p->images, &v->images_at, error));
-    for (int s = 0; s < STK_GPU_STAGES; s++) STK_TRY(append_part(&p->block, &p->items[s], &v->items_at[s], error));
+    STK_TRY(append_part(&p->block, &p->items, &v->items_at, error));
     STK_TRY(stk_buffer_resize(&p->block, (p->block.n_bytes + ALIGN - 1) / ALIGN * ALIGN, error));
     v->axes_at = p->block.n_bytes;
     v->axes_bytes = p->axis_words * sizeof(int32_t);
@@ -454,8 +469,7 @@ stk_status stk_gpu_plan_make(stk_gpu_plan *plan, const uint8_t *batch, uint64_t 
     maker m = {.plan = plan, .batch = batch, .n_bytes = n_bytes, .resident_bytes = resident_bytes, .output = output};
     if (n_bytes < (uint64_t)n * sizeof(stk_gather_entry))
         return stk_fail(error, STK_ERR_INTERNAL, "a gathered batch of %u entries is too short", n);
-    plan->images.n_bytes = plan->groups.n_bytes = 0;
-    for (int s = 0; s < STK_GPU_STAGES; s++) plan->items[s].n_bytes = 0;
+    plan->images.n_bytes = plan->groups.n_bytes = plan->items.n_bytes = 0;
     plan->axis_words = 0;
     plan->view = (stk_gpu_plan_view){0};
     begin_group(&m, 0);

@@ -17,7 +17,9 @@ typedef struct stk_gpu_plan stk_gpu_plan;
 
 typedef struct stk_gpu_plan_group {
     uint32_t first_image, n_images;
-    uint32_t first_item[STK_GPU_STAGES], n_items[STK_GPU_STAGES];
+    uint32_t first_item, n_items; /* of decoding */
+    uint32_t rows[STK_GPU_STAGES];
+    uint32_t front_width, any_back, any_finish;
     uint64_t scratch_bytes;
 } stk_gpu_plan_group;
 
@@ -35,7 +37,7 @@ stk_status stk_gpu_plan_make(stk_gpu_plan *plan, const uint8_t *batch, uint64_t 
 typedef struct stk_gpu_plan_view {
     const uint8_t *block;
     uint64_t block_bytes; /* to be copied */
-    uint64_t images_at, items_at[STK_GPU_STAGES];
+    uint64_t images_at, items_at;
     uint64_t axes_at, axes_bytes; /* the device writes the rest of this region: room must be axes_at + axes_bytes */
     const stk_gpu_plan_group *groups;
     uint32_t n_groups;

@@ -7,51 +7,61 @@
 
 #include "gpu_upload/gpu_batch.h"
 
-/* Color: pixel (x, y) of the source picture. from: planes' scratch, or rows. */
-STK_HD void stk_hd_color_pixel(const stk_gpu_image *im, const uint8_t *rows, uint8_t *scratch, int32_t x, int32_t y)
+/* Color: pixel (x, y) of the turned crop to out[0], out[plane], out[2 * plane]. rows: of a RAW entry; else NULL. */
+STK_HD void stk_hd_color(const stk_gpu_image *im, const uint8_t *rows, const uint8_t *scratch, int32_t x, int32_t y,
+                         uint8_t *out, uint64_t plane)
 {
     int32_t sx, sy;
-    uint8_t *out = scratch + im->source.at + (uint64_t)y * im->source.stride + (uint32_t)x;
+    uint8_t rgb[3] = {0, 0, 0};
     stk_hd_turn(im->orientation, im->crop_width, im->crop_height, x, y, &sx, &sy);
-    if (rows != 0) {
-        const uint8_t *p = rows + (uint64_t)(im->crop_y + sy) * im->raw_stride + (uint64_t)(im->crop_x + sx) * im->channels;
-        if (im->picture_channels == 1) out[0] = im->channels == 1 ? p[0] : stk_hd_luma(p[0], p[1], p[2]);
-        else for (uint32_t c = 0; c < 3; c++) out[(uint64_t)c * im->source.plane] = p[c];
-        return;
-    }
     sx += im->crop_x;
     sy += im->crop_y;
-    if (im->n_components == 1) {
-        out[0] = (uint8_t)stk_hd_plane_sample(scratch, &im->planes[0], sx, sy);
-        return;
+    if (rows != 0) {
+        const uint8_t *p = rows + (uint64_t)sy * im->raw_stride + (uint64_t)sx * im->channels;
+        rgb[0] = p[0];
+        if (im->channels == 3) {
+            rgb[1] = p[1];
+            rgb[2] = p[2];
+        }
+    } else if (im->n_components == 1) {
+        rgb[0] = (uint8_t)stk_hd_plane_sample(scratch, &im->planes[0], sx, sy);
+    } else {
+        stk_hd_ycc(stk_hd_upsample(scratch, &im->planes[0], sx, sy), stk_hd_upsample(scratch, &im->planes[1], sx, sy),
+                   stk_hd_upsample(scratch, &im->planes[2], sx, sy), rgb);
     }
-    uint8_t rgb[3];
-    stk_hd_ycc(stk_hd_upsample(scratch, &im->planes[0], sx, sy), stk_hd_upsample(scratch, &im->planes[1], sx, sy),
-               stk_hd_upsample(scratch, &im->planes[2], sx, sy), rgb);
     if (im->picture_channels == 1) {
-        out[0] = stk_hd_luma(rgb[0], rgb[1], rgb[2]);
+        out[0] = im->channels == 1 ? rgb[0] : stk_hd_luma(rgb[0], rgb[1], rgb[2]);
         return;
     }
-    out[0] = rgb[0];
-    out[im->source.plane] = rgb[1];
-    out[2 * (uint64_t)im->source.plane] = rgb[2];
+    for (int c = 0; c < 3; c++) out[(uint64_t)c * plane] = rgb[c];
+}
+
+STK_HD void stk_hd_color_pixel(const stk_gpu_image *im, const uint8_t *rows, uint8_t *scratch, int32_t x, int32_t y)
+{
+    stk_hd_color(im, rows, scratch, x, y, scratch + im->source.at + (uint64_t)y * im->source.stride + (uint32_t)x,
+                 im->source.plane);
+}
+
+/* Output i of an axis over a line of bytes `step` apart, whose first one is input `shift` of the axis. */
+STK_HD uint8_t stk_hd_convolve(const stk_hd_axis *a, const int32_t *axes, uint32_t i, const uint8_t *line, uint64_t step,
+                               int32_t shift)
+{
+    const int32_t *table = axes + a->at, *weights = table + 2 * a->n_out + i;
+    int32_t count = table[a->n_out + i], sum = STK_HD_ROUND;
+    const uint8_t *in = line + (uint64_t)(uint32_t)(table[i] - shift) * step;
+    for (int32_t t = 0; t < count; t++) sum += in[(uint64_t)t * step] * weights[(uint32_t)t * a->n_out];
+    return stk_hd_result(sum);
 }
 
 /* One pass: output (x, y) of one channel. */
 STK_HD void stk_hd_pass_pixel(const stk_gpu_pass *p, const int32_t *axes, uint8_t *scratch, uint32_t channel, uint32_t x,
                               uint32_t y)
 {
-    const stk_hd_axis *a = &p->axis;
-    const int32_t *table = axes + a->at;
-    uint32_t i = p->vertical ? y : x;
-    int32_t count = table[a->n_out + i], first = table[i] - p->shift, sum = STK_HD_ROUND;
-    const int32_t *weights = table + 2 * a->n_out + i;
-    uint64_t step = p->vertical ? p->in.stride : 1;
     const uint8_t *in = scratch + p->in.at + (uint64_t)channel * p->in.plane;
-    in += p->vertical ? (uint64_t)first * p->in.stride + (uint32_t)((int32_t)x + p->along)
-                      : (uint64_t)((int32_t)y + p->along) * p->in.stride + (uint32_t)first;
-    for (int32_t t = 0; t < count; t++) sum += in[(uint64_t)t * step] * weights[(uint32_t)t * a->n_out];
-    scratch[p->out.at + (uint64_t)channel * p->out.plane + (uint64_t)y * p->out.stride + x] = stk_hd_result(sum);
+    in += p->vertical ? (uint64_t)(uint32_t)((int32_t)x + p->along)
+                      : (uint64_t)((int32_t)y + p->along) * p->in.stride;
+    scratch[p->out.at + (uint64_t)channel * p->out.plane + (uint64_t)y * p->out.stride + x] =
+        stk_hd_convolve(&p->axis, axes, p->vertical ? y : x, in, p->vertical ? p->in.stride : 1, p->shift);
 }
 
 /* Finish: the bytes of output pixel (x, y), in the output's channel order. */

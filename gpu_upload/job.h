@@ -22,6 +22,7 @@ typedef struct stk_job {
     stk_gpu_block staging;                  /* pinned: plan, labels, columns on their way in; statuses back */
     void *copy_begun, *copied, *run_begun, *done, *consumed;
     bool was_consumed; /* `consumed` was recorded: writers wait for it */
+    bool was_used;     /* work was queued with it before: `done` means something */
     bool counted;      /* its times are in the statistics */
     stk_batch *source; /* the loader's batch while its memory is being copied */
     uint32_t capacity; /* entries that the host arrays hold */

@@ -103,10 +103,12 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
                            .out = job->out.memory,
                            .status = statuses,
                            .output = *output};
-    for (int s = 0; s < STK_GPU_STAGES; s++) {
-        out->items[s] = (const stk_gpu_item *)(void *)(plan + v->items_at[s]) + g->first_item[s];
-        out->n_items[s] = g->n_items[s];
-    }
+    out->decode_items = (const stk_gpu_item *)(void *)(plan + v->items_at) + g->first_item;
+    out->n_decode_items = g->n_items;
+    memcpy(out->rows, g->rows, sizeof out->rows);
+    out->front_width = g->front_width;
+    out->any_back = g->any_back;
+    out->any_finish = g->any_finish;
 }
 
 static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
@@ -201,6 +203,7 @@ stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, st
     k->range_pop();
     STK_TRY(status);
     job->batch.data = job->out.memory;
+    job->was_used = true;
     return k->event_record(u->share->device, job->done, u->run_stream, error);
 }
 

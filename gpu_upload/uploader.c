@@ -44,6 +44,7 @@ static void line_up(stk_uploader *u, const stk_upload_ticket *ticket, uint64_t g
     bool keep = !u->stop && generation == u->generation;
     if (keep) {
         u->tickets[u->tail % STK_UPLOAD_MAX_AHEAD] = *ticket;
+        memcpy(u->queued_state, ticket->state, sizeof u->queued_state);
         u->tail++;
         pthread_cond_broadcast(&u->ready);
     }
@@ -59,14 +60,60 @@ static void count_upload(stk_uploader *u, const stk_job *job)
     pthread_mutex_unlock(&u->lock);
 }
 
-static void upload(stk_uploader *u, stk_batch *source, stk_upload_ticket *ticket)
+/* Looks at what the device said of a batch's bits, when it has said it. */
+static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    bool done = false;
+    STK_TRY(k->event_done(u->share->device, job->done, &done, error));
+    if (!done || job->counted) return STK_OK;
+    job->counted = true;
+    float up = 0, run = 0;
+    if (k->event_ms(u->share->device, job->copy_begun, job->copied, &up, NULL) == STK_OK) u->stats.upload_ms += (double)up;
+    if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
+    stk_status status = STK_OK;
+    for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
+        if (job->device_statuses[i] == 0 || job->statuses[i] != STK_OK) continue;
+        job->statuses[i] = STK_ERR_IMAGE;
+        u->stats.bad_on_device++;
+        if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
+        status = stk_fail(error, STK_ERR_IMAGE, "record %llu: a segment whose bits are invalid",
+                          (unsigned long long)job->ids[i]);
+    }
+    return status;
+}
+
+/* A job's pinned staging is read and written by the device until its work is done. What its bits turned out to be is
+ * told now where next() could not yet. */
+static stk_status wait_for_last_use(stk_uploader *u, stk_job *job, uint64_t generation, stk_error *error)
+{
+    if (job == u->copying) {
+        stk_upload_release_source(u, job);
+        u->copying = NULL;
+    }
+    if (!job->was_used) return STK_OK;
+    STK_TRY(u->share->backend->event_sync(u->share->device, job->done, error));
+    stk_upload_ticket late = {.status = STK_OK};
+    pthread_mutex_lock(&u->lock);
+    late.status = look_at_bits(u, job, &late.error);
+    memcpy(late.state, u->queued_state, sizeof late.state);
+    pthread_mutex_unlock(&u->lock);
+    if (late.status != STK_OK) line_up(u, &late, generation);
+    return STK_OK;
+}
+
+static void upload(stk_uploader *u, stk_batch *source, uint64_t generation, stk_upload_ticket *ticket)
 {
     stk_job *job = NULL;
     stk_status status = stk_job_get(u->pool, &job, &ticket->error);
+    if (status == STK_OK) status = wait_for_last_use(u, job, generation, &ticket->error);
     if (status == STK_OK) status = stk_upload_batch(u, source, job, &ticket->error);
-    else stk_batch_release(source);
+    else if (job == NULL || job->source != source) stk_batch_release(source);
+    /* The copy of the batch before has had the time of this one's planning: waiting for it costs little. */
+    if (u->copying != NULL) stk_upload_release_source(u, u->copying);
+    u->copying = status == STK_OK ? job : NULL;
     if (job != NULL) {
-        stk_upload_release_source(u, job);
+        if (status != STK_OK) stk_upload_release_source(u, job);
         if (status == STK_OK) {
             count_upload(u, job);
         } else {
@@ -91,9 +138,10 @@ static void *pump(void *argument)
             ticket.state[0] = '\0';
         pthread_mutex_unlock(&u->loader_lock);
         if (ticket.status == STK_AGAIN) continue;
-        if (ticket.status == STK_OK) upload(u, source, &ticket);
+        if (ticket.status == STK_OK) upload(u, source, generation, &ticket);
         line_up(u, &ticket, generation);
     }
+    if (u->copying != NULL) stk_upload_release_source(u, u->copying);
     return NULL;
 }
 
@@ -231,7 +279,7 @@ stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_option
     u->loader_options = *loader_options;
     u->options = *options;
     u->n_ahead = options->n_ahead == 0 ? DEFAULT_AHEAD : options->n_ahead;
-    if (u->n_ahead > STK_UPLOAD_MAX_AHEAD) u->n_ahead = STK_UPLOAD_MAX_AHEAD;
+    if (u->n_ahead > STK_UPLOAD_MAX_AHEAD / 2) u->n_ahead = STK_UPLOAD_MAX_AHEAD / 2; /* room for late errors */
     choose_side(u);
     stk_status status = open_all(u, error);
     if (status != STK_OK) stk_uploader_close(&u);
@@ -306,29 +354,6 @@ static bool wait_ready(stk_uploader *u, int timeout_ms)
         else if (pthread_cond_timedwait(&u->ready, &u->lock, &until) != 0) return u->head != u->tail;
     }
     return true;
-}
-
-/* Looks at what the device said of a batch's bits, when it has said it. */
-static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
-{
-    const stk_gpu_backend *k = u->share->backend;
-    bool done = false;
-    STK_TRY(k->event_done(u->share->device, job->done, &done, error));
-    if (!done || job->counted) return STK_OK;
-    job->counted = true;
-    float up = 0, run = 0;
-    if (k->event_ms(u->share->device, job->copy_begun, job->copied, &up, NULL) == STK_OK) u->stats.upload_ms += (double)up;
-    if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
-    stk_status status = STK_OK;
-    for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
-        if (job->device_statuses[i] == 0 || job->statuses[i] != STK_OK) continue;
-        job->statuses[i] = STK_ERR_IMAGE;
-        u->stats.bad_on_device++;
-        if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
-        status = stk_fail(error, STK_ERR_IMAGE, "record %llu: a segment whose bits are invalid",
-                          (unsigned long long)job->ids[i]);
-    }
-    return status;
 }
 
 stk_status stk_uploader_next(stk_uploader *u, void *stream, int timeout_ms, stk_device_batch **out, stk_error *error)

@@ -38,6 +38,7 @@ struct stk_uploader {
     stk_gpu_share *share;
     stk_job_pool *pool;
     void *copy_stream, *run_stream;
+    stk_job *copying; /* the pump's: its loader batch is given back when the next one is queued */
     stk_gpu_plan *plan;
     stk_gpu_block scratch, norm;
     stk_resident_set resident;
@@ -52,7 +53,8 @@ struct stk_uploader {
     uint32_t head, tail, n_ahead;
     uint64_t generation;
     bool stop;
-    char state[STK_STATE_BYTES]; /* after the last delivered batch */
+    char state[STK_STATE_BYTES];        /* after the last delivered batch */
+    char queued_state[STK_STATE_BYTES]; /* after the last one lined up */
     stk_uploader_stats stats;
 };
 

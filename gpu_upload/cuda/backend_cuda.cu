@@ -3,6 +3,7 @@
  * The CUDA back end: a shared object of its own with a static runtime, so that stoker itself needs no CUDA. Exports
  * one function, stk_gpu_cuda_table. Every call sets its device and puts the caller's back; the runtime's sticky
  * errors are cleared where they are reported. */
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,6 +12,7 @@
 #include "gpu_upload/backend.h"
 #include "gpu_upload/cuda/decode_plain.cuh"
 #include "gpu_upload/cuda/decode_fast.cuh"
+#include "gpu_upload/cuda/fused.cuh"
 #include "gpu_upload/cuda/stages.cuh"
 extern "C" {
 #include "common/fail.h"
@@ -73,6 +75,7 @@ stk_status prepare_kernels(stk_gpu_device *d, stk_error *error)
     CU_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
     d->finish_shared = (size_t)shared;
     if (d->fast) STK_TRY(allow_shared(stk::decode_fast, stk::FAST_SHARED, error));
+    STK_TRY(allow_shared(stk::front, stk::front_shared(STK_GPU_FRONT_WIDTH), error));
     STK_TRY(allow_shared(stk::finish<uint8_t, true>, d->finish_shared, error));
     STK_TRY(allow_shared(stk::finish<uint16_t, false>, d->finish_shared, error));
     return allow_shared(stk::finish<uint32_t, false>, d->finish_shared, error);
@@ -109,7 +112,7 @@ stk_status cuda_open(int device, stk_gpu_device **out, stk_gpu_device_info *info
         return status;
     }
     std::memset(info, 0, sizeof *info);
-    std::strncpy(info->name, p.name, sizeof info->name - 1);
+    std::snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, p.name);
     info->number = device;
     info->memory_bytes = total;
     info->free_bytes = free_bytes;
@@ -184,7 +187,7 @@ stk_status cuda_event_open(stk_gpu_device *device, void **out, stk_error *error)
     On on(device);
     cudaEvent_t e = nullptr;
     *out = nullptr;
-    CU_TRY(cudaEventCreate(&e));
+    CU_TRY(cudaEventCreateWithFlags(&e, cudaEventBlockingSync));
     *out = e;
     return STK_OK;
 }
@@ -257,32 +260,47 @@ stk_status cuda_clear(stk_gpu_device *device, void *memory, size_t n_bytes, void
     return STK_OK;
 }
 
-template <typename T, bool U8> stk_status run_finish(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
+uint32_t blocks(uint32_t rows, uint32_t per_block) { return (rows + per_block - 1) / per_block; }
+
+/* The last kernels, of one element type. */
+template <typename T, bool U8> stk_status run_last(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
 {
-    size_t shared = (3 * 256 + (size_t)g->output.width * g->output.channels) * sizeof(T);
+    const stk_gpu_output *o = &g->output;
+    if (g->any_back)
+        stk::back<T, U8><<<dim3(blocks(o->height, stk::BACK_ROWS), g->n_images), stk::BACK_THREADS, 0, s>>>(*g);
+    if (!g->any_finish) return STK_OK;
+    size_t shared = (3 * 256 + (size_t)o->width * o->channels) * sizeof(T);
     if (shared > d->finish_shared)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "outputs of %u pixels a row are too wide for this GPU", g->output.width);
-    stk::finish<T, U8><<<g->n_items[STK_GPU_FINISH], stk::THREADS, shared, s>>>(*g);
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "outputs of %u pixels a row are too wide for this GPU", o->width);
+    stk::finish<T, U8><<<dim3(blocks(o->height, STK_GPU_ROWS_PER_BLOCK), g->n_images), stk::THREADS, shared, s>>>(*g);
     return STK_OK;
+}
+
+void launch_pictures(const stk_gpu_group *g, cudaStream_t s)
+{
+    const uint32_t *rows = g->rows, per = STK_GPU_ROWS_PER_BLOCK, n = g->n_images;
+    if (rows[STK_GPU_FRONT] > 0)
+        stk::front<<<dim3(blocks(rows[STK_GPU_FRONT], stk::FRONT_ROWS), n), stk::FRONT_THREADS, stk::front_shared(g->front_width), s>>>(*g);
+    if (rows[STK_GPU_COLOR] > 0) stk::color<<<dim3(blocks(rows[STK_GPU_COLOR], per), n), stk::THREADS, 0, s>>>(*g);
+    if (rows[STK_GPU_FIRST] > 0)
+        stk::pass<STK_GPU_FIRST><<<dim3(blocks(rows[STK_GPU_FIRST], per), n, 3), stk::THREADS, 0, s>>>(*g);
+    if (rows[STK_GPU_SECOND] > 0)
+        stk::pass<STK_GPU_SECOND><<<dim3(blocks(rows[STK_GPU_SECOND], per), n, 3), stk::THREADS, 0, s>>>(*g);
 }
 
 stk_status launch(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
 {
-    const uint32_t *n = g->n_items;
+    const uint32_t n = g->n_decode_items;
     stk::axes<<<dim3(g->n_images, 2), 128, 0, s>>>(*g);
-    if (n[STK_GPU_DECODE] > 0) {
-        if (d->fast)
-            stk::decode_fast<<<n[STK_GPU_DECODE], STK_GPU_SEGMENTS_PER_ITEM, stk::FAST_SHARED, s>>>(*g);
-        else
-            stk::decode_plain<<<n[STK_GPU_DECODE], STK_GPU_SEGMENTS_PER_ITEM, 0, s>>>(*g);
+    if (n > 0) {
+        if (d->fast) stk::decode_fast<<<n, STK_GPU_SEGMENTS_PER_ITEM, stk::FAST_SHARED, s>>>(*g);
+        else stk::decode_plain<<<n, STK_GPU_SEGMENTS_PER_ITEM, 0, s>>>(*g);
     }
-    if (n[STK_GPU_COLOR] > 0) stk::color<<<n[STK_GPU_COLOR], stk::THREADS, 0, s>>>(*g);
-    if (n[STK_GPU_FIRST] > 0) stk::pass<STK_GPU_FIRST><<<dim3(n[STK_GPU_FIRST], 3), stk::THREADS, 0, s>>>(*g);
-    if (n[STK_GPU_SECOND] > 0) stk::pass<STK_GPU_SECOND><<<dim3(n[STK_GPU_SECOND], 3), stk::THREADS, 0, s>>>(*g);
+    launch_pictures(g, s);
     switch (g->output.dtype) {
-    case STK_DTYPE_U8: STK_TRY((run_finish<uint8_t, true>(d, g, s, error))); break;
-    case STK_DTYPE_F32: STK_TRY((run_finish<uint32_t, false>(d, g, s, error))); break;
-    default: STK_TRY((run_finish<uint16_t, false>(d, g, s, error))); break;
+    case STK_DTYPE_U8: STK_TRY((run_last<uint8_t, true>(d, g, s, error))); break;
+    case STK_DTYPE_F32: STK_TRY((run_last<uint32_t, false>(d, g, s, error))); break;
+    default: STK_TRY((run_last<uint16_t, false>(d, g, s, error))); break;
     }
     CU_TRY(cudaGetLastError());
     return STK_OK;

@@ -179,7 +179,7 @@ __device__ __forceinline__ void store_blocks(const uint8_t *stage, uint8_t *scra
 __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM) decode_fast(const stk_gpu_group g)
 {
     extern __shared__ __align__(128) uint8_t memory[];
-    const stk_gpu_item item = g.items[STK_GPU_DECODE][blockIdx.x];
+    const stk_gpu_item item = g.decode_items[blockIdx.x];
     const stk_gpu_image *im = g.images + item.image;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     int *coef = (int *)(memory + warp * COEF_BYTES);

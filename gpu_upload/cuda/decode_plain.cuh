@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM) decode_plain(const 
 {
     __shared__ stk_hd_tables tables;
     __shared__ uint8_t natural_of[64];
-    const stk_gpu_item item = g.items[STK_GPU_DECODE][blockIdx.x];
+    const stk_gpu_item item = g.decode_items[blockIdx.x];
     const stk_gpu_image *im = g.images + item.image;
     const stk_gather_tables *t = (const stk_gather_tables *)(g.bytes + im->tables);
     if (threadIdx.x < 4) stk_hd_long_build(t->counts[threadIdx.x], &tables.longs[threadIdx.x]);

@@ -28,39 +28,93 @@ __device__ __forceinline__ uint32_t pack4(uint32_t a, uint32_t b, uint32_t c, ui
     return a | b << 8 | c << 16 | d << 24;
 }
 
-/* Four pixels of the common case: not turned, RGB from three planes. */
-__device__ __forceinline__ void color4(const stk_gpu_image *im, uint8_t *scratch, int x, int y)
+/* Chroma of four neighbouring pixels, sx a multiple of nothing in particular. The samples that they share are loaded
+ * once where the method allows it. */
+__device__ __forceinline__ void chroma4(const uint8_t *planes, const stk_hd_plane *p, int sx, int sy, int v[4])
 {
+    if (p->method == STK_HD_UP_H2V1 || p->method == STK_HD_UP_H2V2) {
+        /* Columns (sx >> 1) - 1 .. (sx >> 1) + 2 or + 3 cover all four pixels. */
+        const int c0 = (sx >> 1) - 1;
+        const bool two = p->method == STK_HD_UP_H2V2;
+        const int y0 = two ? sy >> 1 : sy, y1 = two ? stk_hd_far(sy) : sy;
+        int s[5];
+        #pragma unroll
+        for (int i = 0; i < 5; i++) {
+            int near = stk_hd_plane_sample(planes, p, c0 + i, y0);
+            s[i] = two ? 3 * near + stk_hd_plane_sample(planes, p, c0 + i, y1) : near;
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int x = sx + i, k = (x >> 1) - c0, odd = x & 1;
+            const int near = k == 1 ? s[1] : k == 2 ? s[2] : s[3], away = odd ? (k == 1 ? s[2] : k == 2 ? s[3] : s[4])
+                                                                          : (k == 1 ? s[0] : k == 2 ? s[1] : s[2]);
+            v[i] = two ? (3 * near + away + (odd ? 7 : 8)) >> 4 : (3 * near + away + (odd ? 2 : 1)) >> 2;
+        }
+        return;
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = stk_hd_upsample(planes, p, sx + i, sy);
+}
+
+/* Luma, and chroma that is not subsampled: four bytes of a block-linear row, two aligned words. */
+__device__ __forceinline__ void plain4(const uint8_t *planes, const stk_hd_plane *p, int sx, int sy, int v[4])
+{
+    const uint32_t x = (uint32_t)(sx - p->x0), y = (uint32_t)(sy - p->y0);
+    const uint32_t lo = __ldg((const uint32_t *)(planes + stk_hd_plane_at(p, x & ~3u, y)));
+    const uint32_t hi = x & 3 ? __ldg((const uint32_t *)(planes + stk_hd_plane_at(p, min((x & ~3u) + 4, p->block_stride * 8 - 4), y))) : 0;
+    const uint32_t w = __funnelshift_r(lo, hi, (x & 3) * 8);
+    #pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = (int)(w >> (8 * i) & 255);
+}
+
+/* Four pixels of the common case: not turned, RGB from three planes, to out, out + plane, out + 2 plane (aligned words).
+ * Pixels past the picture's width are whatever the planes hold. */
+__device__ __forceinline__ void color4(const stk_gpu_image *im, const uint8_t *scratch, int x, int y, uint8_t *out, uint64_t plane)
+{
+    const int sx = im->crop_x + x, sy = im->crop_y + y;
+    int luma[4], cb[4], cr[4];
+    plain4(scratch, &im->planes[0], sx, sy, luma);
+    if (im->planes[1].method == STK_HD_UP_NONE) {
+        plain4(scratch, &im->planes[1], sx, sy, cb);
+        plain4(scratch, &im->planes[2], sx, sy, cr);
+    } else {
+        chroma4(scratch, &im->planes[1], sx, sy, cb);
+        chroma4(scratch, &im->planes[2], sx, sy, cr);
+    }
     uint32_t word[3] = {0, 0, 0};
     #pragma unroll
     for (int i = 0; i < 4; i++) {
         uint8_t rgb[3];
-        int sx = im->crop_x + x + i, sy = im->crop_y + y;
-        stk_hd_ycc(stk_hd_plane_sample(scratch, &im->planes[0], sx, sy), stk_hd_upsample(scratch, &im->planes[1], sx, sy),
-                   stk_hd_upsample(scratch, &im->planes[2], sx, sy), rgb);
+        stk_hd_ycc(luma[i], cb[i], cr[i], rgb);
         #pragma unroll
         for (int c = 0; c < 3; c++) word[c] |= (uint32_t)rgb[c] << (8 * i);
     }
-    uint8_t *out = scratch + im->source.at + (uint64_t)y * im->source.stride + x;
     #pragma unroll
-    for (int c = 0; c < 3; c++) *(uint32_t *)(out + (uint64_t)c * im->source.plane) = word[c];
+    for (int c = 0; c < 3; c++) *(uint32_t *)(out + c * plane) = word[c];
+}
+
+/* An item of the stages with a grid of (rows, images): which rows of which image, clipped. */
+__device__ __forceinline__ stk_gpu_item item_of(uint32_t height)
+{
+    stk_gpu_item item = {blockIdx.y, blockIdx.x * STK_GPU_ROWS_PER_BLOCK, 0};
+    if (item.first < height) item.n = min((uint32_t)STK_GPU_ROWS_PER_BLOCK, height - item.first);
+    return item;
 }
 
 __global__ void __launch_bounds__(THREADS) color(const stk_gpu_group g)
 {
-    __shared__ stk_gpu_image shared;
-    const stk_gpu_item item = g.items[STK_GPU_COLOR][blockIdx.x];
-    for (int i = threadIdx.x; i < (int)(sizeof shared / 4); i += THREADS)
-        ((uint32_t *)&shared)[i] = ((const uint32_t *)(g.images + item.image))[i];
-    __syncthreads();
-    const stk_gpu_image *im = &shared;
+    const stk_gpu_image *im = g.images + blockIdx.y;
+    if (im->kind == 0 || im->fused_front) return;
+    const stk_gpu_item item = item_of(im->source.height);
     const uint8_t *rows = im->kind == 2 ? (im->resident ? g.resident : g.bytes) + im->raw : nullptr;
     const bool common = rows == nullptr && im->orientation == 1 && im->n_components == 3 && im->picture_channels == 3;
     const int per_row = common ? ((int)im->source.width + 3) / 4 : (int)im->source.width;
     for (int i = threadIdx.x; i < per_row * (int)item.n; i += THREADS) {
         int y = (int)item.first + i / per_row, x = i % per_row;
-        if (common) color4(im, g.scratch, x * 4, y);
-        else stk_hd_color_pixel(im, rows, g.scratch, x, y);
+        if (common)
+            color4(im, g.scratch, x * 4, y, g.scratch + im->source.at + (uint64_t)y * im->source.stride + x * 4, im->source.plane);
+        else
+            stk_hd_color_pixel(im, rows, g.scratch, x, y);
     }
 }
 
@@ -75,18 +129,18 @@ __device__ __forceinline__ void pass_horizontal(const stk_gpu_pass *p, const int
         const int32_t *weights = table + 2 * a->n_out + x;
         const uint8_t *in = scratch + p->in.at + (uint64_t)c * p->in.plane +
                             (uint64_t)((int)item.first + p->along) * p->in.stride + (uint32_t)first;
-        int sum[STK_GPU_ROWS_PER_ITEM];
+        int sum[STK_GPU_ROWS_PER_BLOCK];
         #pragma unroll
-        for (int r = 0; r < STK_GPU_ROWS_PER_ITEM; r++) sum[r] = STK_HD_ROUND;
+        for (int r = 0; r < STK_GPU_ROWS_PER_BLOCK; r++) sum[r] = STK_HD_ROUND;
         for (int t = 0; t < count; t++) {
             const int w = __ldg(weights + (uint32_t)t * a->n_out);
             #pragma unroll
-            for (int r = 0; r < STK_GPU_ROWS_PER_ITEM; r++)
+            for (int r = 0; r < STK_GPU_ROWS_PER_BLOCK; r++)
                 if (r < (int)item.n) sum[r] += in[(uint32_t)r * p->in.stride + t] * w;
         }
         uint8_t *out = scratch + p->out.at + (uint64_t)c * p->out.plane + (uint64_t)item.first * p->out.stride + x;
         #pragma unroll
-        for (int r = 0; r < STK_GPU_ROWS_PER_ITEM; r++)
+        for (int r = 0; r < STK_GPU_ROWS_PER_BLOCK; r++)
             if (r < (int)item.n) out[(uint32_t)r * p->out.stride] = stk_hd_result(sum[r]);
     }
 }
@@ -119,11 +173,14 @@ __device__ __forceinline__ void pass_vertical(const stk_gpu_pass *p, const int32
 
 template <int STAGE> __global__ void __launch_bounds__(THREADS) pass(const stk_gpu_group g)
 {
-    const stk_gpu_item item = g.items[STAGE][blockIdx.x];
-    const stk_gpu_image *im = g.images + item.image;
-    const uint32_t c = blockIdx.y;
-    if (c >= im->picture_channels) return;
+    const stk_gpu_image *im = g.images + blockIdx.y;
+    const uint32_t c = blockIdx.z;
     const stk_gpu_pass *p = STAGE == STK_GPU_FIRST ? &im->first : &im->second;
+    if (!p->on || c >= im->picture_channels) return;
+    if (STAGE == STK_GPU_FIRST && (im->fused_front || (im->fused_back && !im->second.on))) return;
+    if (STAGE == STK_GPU_SECOND && im->fused_back) return;
+    const stk_gpu_item item = item_of(p->out.height);
+    if (item.n == 0) return;
     if (p->vertical) pass_vertical(p, g.axes, g.scratch, c, item);
     else pass_horizontal(p, g.axes, g.scratch, c, item);
 }
@@ -133,9 +190,10 @@ template <typename T, bool U8> __global__ void __launch_bounds__(THREADS) finish
 {
     extern __shared__ __align__(128) uint8_t memory[];
     T *table = (T *)memory, *row = table + 3 * 256;
-    const stk_gpu_item item = g.items[STK_GPU_FINISH][blockIdx.x];
-    const stk_gpu_image *im = g.images + item.image;
+    const stk_gpu_image *im = g.images + blockIdx.y;
     const stk_gpu_output *o = &g.output;
+    if (im->fused_back) return;
+    const stk_gpu_item item = item_of(o->height);
     T *image = (T *)(g.out + (uint64_t)im->entry * o->image_bytes);
     const uint32_t n = o->width * o->channels;
     if (!U8)
