@@ -7,8 +7,9 @@
  * Pillow, so it comes out right.
  *
  * Horizontally, four outputs of a 128-bit lane take their inputs out of one 16-byte load by vpshufb
- * (STK_ACROSS_WINDOW, scales up to 4); beyond that a single output has enough taps to fill registers by itself
- * (STK_ACROSS_DOT). */
+ * (STK_ACROSS_WINDOW), as long as they lie that near each other, to scales of about 4. Beyond, lines are turned into
+ * columns, so that a register holds two neighbouring inputs of each of eight lines, and each output is computed for
+ * the eight lines at once (STK_ACROSS_COLUMNS). */
 #if defined(__x86_64__)
 
 #include "codec/kernels_avx2.h"
@@ -50,17 +51,18 @@ static void digits_by_pairs(stk_vector_axis *axis)
     }
 }
 
-/* Rows of 2 * dot_pitch 16-bit numbers: the taps' low digits, then the high ones, padded with zeros. */
-static void digits_by_rows(stk_vector_axis *axis)
+/* Column digits: for each output two dwords a pair, as above, where pairs begin at even inputs. */
+static void digits_by_columns(stk_vector_axis *axis)
 {
-    axis->dot_pitch = (axis->n_taps + 15) & ~15u;
     for (uint32_t i = 0; i < axis->n_out; i++) {
-        int16_t *row = (int16_t *)(void *)axis->dots + (size_t)i * 2 * axis->dot_pitch;
-        memset(row, 0, 2 * sizeof(int16_t) * axis->dot_pitch);
-        for (uint32_t k = 0; k < (uint32_t)axis->count[i]; k++) {
+        int16_t *row = (int16_t *)(void *)(axis->column_digits + (size_t)i * axis->column_pitch);
+        uint32_t lead = (uint32_t)axis->start[i] & 1, n = (uint32_t)axis->count[i];
+        memset(row, 0, 8 * (size_t)((lead + n + 1) / 2));
+        for (uint32_t k = 0; k < n; k++) {
             int32_t w = axis->weights[(size_t)k * axis->pitch + i];
-            row[k] = (int16_t)(w & 32767);
-            row[axis->dot_pitch + k] = (int16_t)(w >> 15);
+            int16_t *digit = row + 4 * (size_t)((lead + k) / 2) + (lead + k) % 2;
+            digit[0] = (int16_t)(w & 32767);
+            digit[2] = (int16_t)(w >> 15);
         }
     }
 }
@@ -91,10 +93,10 @@ static int32_t widest_lane(const stk_vector_axis *axis)
 void stk_avx2_prepare_axis(stk_vector_axis *axis, const stk_axis_request *request)
 {
     stk_axis_taps(axis, request);
-    axis->mode = widest_lane(axis) <= 16 ? STK_ACROSS_WINDOW : STK_ACROSS_DOT;
+    axis->mode = widest_lane(axis) <= 16 ? STK_ACROSS_WINDOW : STK_ACROSS_COLUMNS;
     axis->by_pairs = true;
     digits_by_pairs(axis);
-    if (axis->mode == STK_ACROSS_DOT) digits_by_rows(axis);
+    if (axis->mode == STK_ACROSS_COLUMNS) digits_by_columns(axis);
     else window_shuffles(axis);
 }
 
@@ -186,51 +188,89 @@ INLINE void across_many(const stk_vector_axis *axis, uint32_t first, const uint3
     }
 }
 
-/* One output's sum in eight parts. */
-INLINE v256 dot(const uint8_t *p, const int16_t *w, size_t taps, int32_t n)
+/* 8 registers of 8 dwords, transposed. */
+INLINE void transpose_dwords(const v256 *in, v256 *out)
 {
-    v256 low = _mm256_setzero_si256(), high = low;
-    for (int32_t k = 0; k < n; k += 16) {
-        v256 v = _mm256_cvtepu8_epi16(load_16(p + k));
-        low = _mm256_add_epi32(low, _mm256_madd_epi16(v, load(w + k)));
-        high = _mm256_add_epi32(high, _mm256_madd_epi16(v, load(w + taps + k)));
+    v256 a[8], b[8];
+    for (int i = 0; i < 8; i += 2) {
+        a[i] = _mm256_unpacklo_epi32(in[i], in[i + 1]);
+        a[i + 1] = _mm256_unpackhi_epi32(in[i], in[i + 1]);
     }
-    return _mm256_add_epi32(low, _mm256_slli_epi32(high, 15));
+    for (int g = 0; g < 8; g += 4) {
+        b[g] = _mm256_unpacklo_epi64(a[g], a[g + 2]);
+        b[g + 1] = _mm256_unpackhi_epi64(a[g], a[g + 2]);
+        b[g + 2] = _mm256_unpacklo_epi64(a[g + 1], a[g + 3]);
+        b[g + 3] = _mm256_unpackhi_epi64(a[g + 1], a[g + 3]);
+    }
+    for (int j = 0; j < 4; j++) {
+        out[j] = _mm256_permute2x128_si256(b[j], b[4 + j], 0x20);
+        out[4 + j] = _mm256_permute2x128_si256(b[j], b[4 + j], 0x31);
+    }
 }
 
-/* The totals of eight registers' parts, in order. */
-INLINE v256 add_parts(const v256 *v)
+/* Where the pairs of 8 lines begin that half 0 or 1 of 16 lines makes. */
+INLINE uint8_t *column_half(const stk_vector_axis *axis, size_t half_number)
 {
-    v256 a = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
-    v256 b = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
-    return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+    return axis->columns + half_number * 16 * (((size_t)axis->n_in + 63) & ~(size_t)63);
 }
 
-static void across_dots(const stk_vector_axis *axis, uint32_t first, const uint8_t *in, size_t in_pitch,
-                        size_t n_lines, uint8_t *out, size_t out_pitch)
+/* Pairs of words of 8 lines side by side: columns[32 * pair]. Missing lines repeat the last one. */
+static void lines_to_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
+                             uint8_t *columns)
 {
-    const size_t taps = axis->dot_pitch;
-    for (size_t l = 0; l < n_lines; l++) {
-        v256 sum[2];
-        for (uint32_t k = 0; k < 2; k++) {
-            v256 parts[8];
-            for (uint32_t i = 0; i < 8; i++) {
-                uint32_t o = first + 8 * k + i < axis->n_out ? first + 8 * k + i : axis->n_out - 1;
-                const int16_t *w = (const int16_t *)(const void *)axis->dots + (size_t)o * 2 * taps;
-                parts[i] = dot(in + l * in_pitch + axis->start[o], w, taps, axis->count[o]);
-            }
-            sum[k] = _mm256_srai_epi32(_mm256_add_epi32(add_parts(parts), half()), STK_WEIGHT_BITS);
+    for (size_t x = 0; x < axis->n_in; x += 16) {
+        v256 lines[8], pairs[8];
+        for (size_t l = 0; l < 8; l++)
+            lines[l] = _mm256_cvtepu8_epi16(load_16(in + (l < n_lines ? l : n_lines - 1) * in_pitch + x));
+        transpose_dwords(lines, pairs);
+        for (size_t p = 0; p < 8; p++) store(columns + 16 * x + 32 * p, pairs[p]);
+    }
+}
+
+/* Output i of 8 lines, in the low 8 bytes. */
+INLINE __m128i column_sums(const stk_vector_axis *axis, const uint8_t *columns, uint32_t i)
+{
+    uint32_t first = (uint32_t)axis->start[i] / 2, end = (uint32_t)(axis->start[i] + axis->count[i] + 1) / 2;
+    const int32_t *w = axis->column_digits + (size_t)i * axis->column_pitch;
+    v256 low = half(), high = _mm256_setzero_si256();
+    for (uint32_t p = first; p < end; p++, w += 2) {
+        v256 v = load(columns + 32 * (size_t)p);
+        low = _mm256_add_epi32(low, _mm256_madd_epi16(v, _mm256_set1_epi32(w[0])));
+        high = _mm256_add_epi32(high, _mm256_madd_epi16(v, _mm256_set1_epi32(w[1])));
+    }
+    v256 sum = finish(low, high);
+    return pack_16(sum, sum);
+}
+
+static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
+                           uint8_t *out, size_t out_pitch)
+{
+    uint8_t sums[64][STK_COLUMN_LINES];
+    for (size_t l = 0; l < n_lines; l += STK_COLUMN_LINES) {
+        size_t n = n_lines - l < STK_COLUMN_LINES ? n_lines - l : STK_COLUMN_LINES;
+        size_t halves = n > 8 ? 2 : 1;
+        for (size_t h = 0; h < halves; h++)
+            lines_to_columns(axis, in + (l + 8 * h) * in_pitch, in_pitch, n - 8 * h, column_half(axis, h));
+        for (uint32_t i = 0; i < axis->n_out; i += 64) {
+            uint32_t n_sums = axis->n_out - i < 64 ? axis->n_out - i : 64;
+            for (size_t h = 0; h < halves; h++)
+                for (uint32_t k = 0; k < n_sums; k++)
+                    _mm_storel_epi64((__m128i *)(void *)(sums[k] + 8 * h),
+                                     column_sums(axis, column_half(axis, h), i + k));
+            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i, out_pitch);
         }
-        _mm_storeu_si128((__m128i *)(void *)(out + l * out_pitch + first), pack_16(sum[0], sum[1]));
     }
 }
 
 void stk_avx2_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out,
                      size_t out_pitch)
 {
+    if (axis->mode == STK_ACROSS_COLUMNS) {
+        across_columns(axis, in, in_pitch, n_lines, out, out_pitch);
+        return;
+    }
     for (uint32_t i = 0; i < axis->n_out; i += 16) {
-        if (axis->mode == STK_ACROSS_DOT) across_dots(axis, i, in, in_pitch, n_lines, out, out_pitch);
-        else if (axis->n_taps <= 2) across_few(axis, i, 1, in, in_pitch, n_lines, out, out_pitch);
+        if (axis->n_taps <= 2) across_few(axis, i, 1, in, in_pitch, n_lines, out, out_pitch);
         else if (axis->n_taps <= 4) across_few(axis, i, 2, in, in_pitch, n_lines, out, out_pitch);
         else if (axis->n_rows == 8) across_many(axis, i, 2, in, in_pitch, n_lines, out, out_pitch);
         else across_many(axis, i, 0, in, in_pitch, n_lines, out, out_pitch);

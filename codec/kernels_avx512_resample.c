@@ -7,9 +7,9 @@
  * shifted right by 8; that is exact, since floor((256 A + B) / 256 M) = floor((A + floor(B / 256)) / M), and the
  * final floor is all that Pillow takes. With one or two taps two 16-bit digits and vpdpwssd are cheaper.
  *
- * Horizontally, 16 outputs take their inputs out of one 64-byte load by vpermb (STK_ACROSS_WINDOW), or two loads by
- * vpermt2b (STK_ACROSS_WIDE_WINDOW, scales from about 4 to 8); beyond that a single output has enough taps to fill a
- * register by itself (STK_ACROSS_DOT). */
+ * Horizontally, 16 outputs take their inputs out of one 64-byte load by vpermb (STK_ACROSS_WINDOW), as long as they lie
+ * that near each other, to scales of about 4. Beyond, 16 lines are turned into columns, so that a register holds four
+ * neighbouring inputs of each line, and each output is computed for the 16 lines at once (STK_ACROSS_COLUMNS). */
 #if defined(__x86_64__)
 
 #include "codec/kernels_avx512.h"
@@ -84,16 +84,17 @@ static void digits_by_quads(stk_vector_axis *axis)
     }
 }
 
-/* Rows of 3 * dot_pitch bytes: the taps' digits 0, then 1, then 2, padded with zeros. */
-static void digits_by_rows(stk_vector_axis *axis)
+/* Column digits: for each output three dwords a quad, as above, where quads begin at multiples of four inputs. */
+static void digits_by_columns(stk_vector_axis *axis)
 {
-    axis->dot_pitch = (axis->n_taps + 63) & ~63u;
     for (uint32_t i = 0; i < axis->n_out; i++) {
-        int8_t *row = axis->dots + (size_t)i * 3 * axis->dot_pitch;
-        memset(row, 0, 3 * (size_t)axis->dot_pitch);
-        for (uint32_t k = 0; k < (uint32_t)axis->count[i]; k++) {
+        uint8_t *row = (uint8_t *)(axis->column_digits + (size_t)i * axis->column_pitch);
+        uint32_t lead = (uint32_t)axis->start[i] & 3, n = (uint32_t)axis->count[i];
+        memset(row, 0, 12 * (size_t)((lead + n + 3) / 4));
+        for (uint32_t k = 0; k < n; k++) {
             int32_t w = axis->weights[(size_t)k * axis->pitch + i];
-            for (uint32_t e = 0; e < 3; e++) row[e * axis->dot_pitch + k] = (int8_t)digit_word(w, (int)e);
+            uint8_t *byte = row + 12 * (size_t)((lead + k) / 4) + (lead + k) % 4;
+            for (int e = 0; e < 3; e++) byte[4 * e] = (uint8_t)digit_word(w, e);
         }
     }
 }
@@ -122,12 +123,11 @@ static int32_t widest_group(const stk_vector_axis *axis)
 void stk_avx512_prepare_axis(stk_vector_axis *axis, const stk_axis_request *request)
 {
     stk_axis_taps(axis, request);
-    int32_t widest = widest_group(axis);
-    axis->mode = widest <= 64 ? STK_ACROSS_WINDOW : widest <= 128 ? STK_ACROSS_WIDE_WINDOW : STK_ACROSS_DOT;
-    axis->by_pairs = axis->n_taps <= 2 && axis->mode == STK_ACROSS_WINDOW;
+    axis->mode = widest_group(axis) <= 64 ? STK_ACROSS_WINDOW : STK_ACROSS_COLUMNS;
+    axis->by_pairs = axis->n_taps <= 2;
     if (axis->by_pairs) digits_by_pairs(axis);
     else digits_by_quads(axis);
-    if (axis->mode == STK_ACROSS_DOT) digits_by_rows(axis);
+    if (axis->mode == STK_ACROSS_COLUMNS) digits_by_columns(axis);
     else window_shuffles(axis);
 }
 
@@ -190,7 +190,7 @@ INLINE v512 pack_in_order(v512 a, v512 b, v512 c, v512 d)
     return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
 }
 
-enum { KIND_PAIRS, KIND_ONE_QUAD, KIND_TWO_QUADS, KIND_QUADS, KIND_WIDE };
+enum { KIND_PAIRS, KIND_ONE_QUAD, KIND_TWO_QUADS, KIND_QUADS };
 
 /* GROUPS groups of 16 outputs for all lines: indices and (for few taps) weights stay in registers. GROUPS and KIND are
  * constants where this is inlined. */
@@ -223,11 +223,9 @@ INLINE void across_groups(const stk_vector_axis *axis, uint32_t first, const int
             } else {
                 digit_sums s = sums_begin();
                 const int32_t *digits = axis->digits + first + 16 * (size_t)k;
-                for (uint32_t q = 0; q < axis->n_rows / 4; q++, p += 4, digits += 3 * pitch) {
-                    v512 v = KIND == KIND_WIDE ? _mm512_permutex2var_epi8(load(p), index[k], load(p + 64))
-                                               : _mm512_permutexvar_epi8(index[k], load(p));
-                    sums_add(&s, v, load(digits), load(digits + pitch), load(digits + 2 * pitch));
-                }
+                for (uint32_t q = 0; q < axis->n_rows / 4; q++, p += 4, digits += 3 * pitch)
+                    sums_add(&s, _mm512_permutexvar_epi8(index[k], load(p)), load(digits), load(digits + pitch),
+                             load(digits + 2 * pitch));
                 sum[k] = _mm512_srai_epi32(sums_total(&s), STK_WEIGHT_BITS);
             }
         }
@@ -251,45 +249,69 @@ INLINE void across_steps(const stk_vector_axis *axis, const int GROUPS, const in
     if (i < n) across_groups(axis, i, 2, KIND, in, in_pitch, n_lines, out, out_pitch);
 }
 
-/* Sums of 16 registers' lanes, as one register. */
-INLINE v512 add_lanes_16(const v512 *v)
+/* 16 lines of 64 bytes -> 16 registers of one dword a line, a 16 x 16 transpose of dwords: each round interleaves
+ * register i with register i + 8. */
+INLINE void transpose_dwords(const v512 *in, v512 *out)
 {
-    __m128i quarter[4];
-    for (int i = 0; i < 4; i++) {
-        v512 ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[4 * i], v[4 * i + 1]),
-                                   _mm512_unpackhi_epi32(v[4 * i], v[4 * i + 1]));
-        v512 cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[4 * i + 2], v[4 * i + 3]),
-                                   _mm512_unpackhi_epi32(v[4 * i + 2], v[4 * i + 3]));
-        v512 s = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
-        __m256i t = _mm256_add_epi32(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
-        quarter[i] = _mm_add_epi32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
+    v512 a[16], b[16];
+    for (int i = 0; i < 16; i += 2) {
+        a[i] = _mm512_unpacklo_epi32(in[i], in[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(in[i], in[i + 1]);
     }
-    v512 all = _mm512_castsi128_si512(quarter[0]);
-    all = _mm512_inserti32x4(all, quarter[1], 1);
-    all = _mm512_inserti32x4(all, quarter[2], 2);
-    return _mm512_inserti32x4(all, quarter[3], 3);
+    /* b[4 g + j]: in each lane, dword j of that lane of lines 4 g .. 4 g + 3. */
+    for (int g = 0; g < 16; g += 4) {
+        b[g] = _mm512_unpacklo_epi64(a[g], a[g + 2]);
+        b[g + 1] = _mm512_unpackhi_epi64(a[g], a[g + 2]);
+        b[g + 2] = _mm512_unpacklo_epi64(a[g + 1], a[g + 3]);
+        b[g + 3] = _mm512_unpackhi_epi64(a[g + 1], a[g + 3]);
+    }
+    for (int j = 0; j < 4; j++) {
+        v512 low_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x44), high_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xee);
+        v512 low_23 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x44),
+             high_23 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xee);
+        out[j] = _mm512_shuffle_i32x4(low_01, low_23, 0x88);
+        out[4 + j] = _mm512_shuffle_i32x4(low_01, low_23, 0xdd);
+        out[8 + j] = _mm512_shuffle_i32x4(high_01, high_23, 0x88);
+        out[12 + j] = _mm512_shuffle_i32x4(high_01, high_23, 0xdd);
+    }
 }
 
-/* Strong reduction: each output is a dot product of at least 64 bytes. */
-static void across_dots(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out,
-                        size_t out_pitch)
+/* Quads of up to 16 lines side by side: axis->columns[64 * quad]. Missing lines repeat the last one. */
+static void lines_to_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines)
 {
-    const size_t taps = axis->dot_pitch;
-    for (uint32_t g = 0; g < axis->n_out; g += 16) {
-        for (size_t l = 0; l < n_lines; l++) {
-            v512 total[16];
-            for (uint32_t i = 0; i < 16; i++) {
-                uint32_t o = g + i < axis->n_out ? g + i : axis->n_out - 1;
-                const uint8_t *p = in + l * in_pitch + axis->start[o];
-                const int8_t *w = axis->dots + (size_t)o * 3 * taps;
-                digit_sums s = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
-                for (size_t k = 0; k < (size_t)axis->count[o]; k += 64)
-                    sums_add(&s, load(p + k), load(w + k), load(w + taps + k), load(w + 2 * taps + k));
-                total[i] = sums_total(&s);
-            }
-            v512 sum = _mm512_srai_epi32(_mm512_add_epi32(add_lanes_16(total), half()), STK_WEIGHT_BITS);
-            __m128i bytes = _mm512_cvtusepi32_epi8(_mm512_max_epi32(sum, _mm512_setzero_si512()));
-            _mm_storeu_si128((__m128i *)(void *)(out + l * out_pitch + g), bytes);
+    for (size_t x = 0; x < axis->n_in; x += 64) {
+        v512 lines[16], quads[16];
+        for (size_t l = 0; l < 16; l++) lines[l] = load(in + (l < n_lines ? l : n_lines - 1) * in_pitch + x);
+        transpose_dwords(lines, quads);
+        for (size_t q = 0; q < 16; q++) store(axis->columns + 16 * x + 64 * q, quads[q]);
+    }
+}
+
+/* Output i of 16 lines. */
+INLINE __m128i column_sums(const stk_vector_axis *axis, uint32_t i)
+{
+    uint32_t first = (uint32_t)axis->start[i] / 4, end = (uint32_t)(axis->start[i] + axis->count[i] + 3) / 4;
+    const int32_t *w = axis->column_digits + (size_t)i * axis->column_pitch;
+    digit_sums s = sums_begin();
+    for (uint32_t q = first; q < end; q++, w += 3)
+        sums_add(&s, load(axis->columns + 64 * (size_t)q), _mm512_set1_epi32(w[0]), _mm512_set1_epi32(w[1]),
+                 _mm512_set1_epi32(w[2]));
+    v512 sum = _mm512_srai_epi32(sums_total(&s), STK_WEIGHT_BITS);
+    return _mm512_cvtusepi32_epi8(_mm512_max_epi32(sum, _mm512_setzero_si512()));
+}
+
+static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
+                           uint8_t *out, size_t out_pitch)
+{
+    uint8_t sums[64][STK_COLUMN_LINES];
+    for (size_t l = 0; l < n_lines; l += STK_COLUMN_LINES) {
+        size_t n = n_lines - l < STK_COLUMN_LINES ? n_lines - l : STK_COLUMN_LINES;
+        lines_to_columns(axis, in + l * in_pitch, in_pitch, n);
+        for (uint32_t i = 0; i < axis->n_out; i += 64) {
+            uint32_t n_sums = axis->n_out - i < 64 ? axis->n_out - i : 64;
+            for (uint32_t k = 0; k < n_sums; k++)
+                _mm_storeu_si128((__m128i *)(void *)sums[k], column_sums(axis, i + k));
+            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i, out_pitch);
         }
     }
 }
@@ -297,9 +319,7 @@ static void across_dots(const stk_vector_axis *axis, const uint8_t *in, size_t i
 void stk_avx512_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out,
                        size_t out_pitch)
 {
-    if (axis->mode == STK_ACROSS_DOT) across_dots(axis, in, in_pitch, n_lines, out, out_pitch);
-    else if (axis->mode == STK_ACROSS_WIDE_WINDOW)
-        across_steps(axis, 2, KIND_WIDE, in, in_pitch, n_lines, out, out_pitch);
+    if (axis->mode == STK_ACROSS_COLUMNS) across_columns(axis, in, in_pitch, n_lines, out, out_pitch);
     else if (axis->by_pairs) across_steps(axis, 4, KIND_PAIRS, in, in_pitch, n_lines, out, out_pitch);
     else if (axis->n_rows == 4) across_steps(axis, 4, KIND_ONE_QUAD, in, in_pitch, n_lines, out, out_pitch);
     else if (axis->n_rows == 8) across_steps(axis, 2, KIND_TWO_QUADS, in, in_pitch, n_lines, out, out_pitch);

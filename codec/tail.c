@@ -12,13 +12,15 @@
 #include "common/fail.h"
 
 /* Rows that go through the horizontal pass together: enough to use indices and weights in registers many times, few
- * enough to stay in the first-level cache. 4, 8, 16 and 32 measured alike. */
-enum { BLOCK = 8 };
+ * enough to stay in the first-level cache (4, 8, 16 and 32 measured alike). Under strong reduction the kernels work on
+ * 16 lines at once, and three lines of 16 rows waste none of them. */
+enum { BLOCK = 8, LARGE_BLOCK = STK_COLUMN_LINES };
 
 typedef struct tail {
     const stk_tail_ops *ops;
     const stk_tail_job *job;
     uint32_t channels;          /* lines a row, after RGB -> L */
+    uint32_t block_rows;        /* BLOCK or LARGE_BLOCK */
     uint32_t n_in_x, n_in_y;    /* the part's size, stored */
     uint32_t n_out_x, n_out_y;  /* the visible result's, stored */
     bool need_x, need_y, y_first;
@@ -27,7 +29,7 @@ typedef struct tail {
     stk_row_feed feed;          /* planar source rows */
     stk_row_window rows;        /* what the second pass looks at */
     size_t out_pitch;           /* of lines that are n_out_x wide */
-    uint8_t *block;             /* BLOCK rows between the feed or the first pass and what follows */
+    uint8_t *block;             /* block_rows rows between the feed or the first pass and what follows */
     uint8_t *line;              /* one finished row */
     stk_row_sink sink;
 } tail;
@@ -58,15 +60,16 @@ static void request_axes(tail *t)
     t->need_x = t->request_x.in_size != t->request_x.out_size;
     t->need_y = t->request_y.in_size != t->request_y.out_size;
     t->y_first = turn.transpose ? !down_first : down_first;
+    t->block_rows = t->request_x.in_size / 3 > t->request_x.out_size ? LARGE_BLOCK : BLOCK;
 }
 
-/* Rows of the window: what BLOCK (first pass across) or the outputs of one block (first pass down) can need, twice,
+/* Rows of the window: what a block (first pass across) or the outputs of one block (first pass down) can need, twice,
  * so that sliding is rare; never more than there are. */
-static size_t window_rows(const tail *t, uint32_t rows_a_block)
+static size_t window_rows(const tail *t)
 {
     size_t taps = stk_axis_max_taps(t->request_y.in_size, t->request_y.out_size, t->request_y.filter);
-    size_t steps = t->y_first ? (size_t)BLOCK * t->request_y.in_size / t->request_y.out_size + 2 : 0;
-    size_t rows = 2 * (taps + steps + rows_a_block) + 32, all = (size_t)t->n_in_y + rows_a_block;
+    size_t steps = t->y_first ? (size_t)t->block_rows * t->request_y.in_size / t->request_y.out_size + 2 : 0;
+    size_t rows = 2 * (taps + steps + t->block_rows) + 32, all = (size_t)t->n_in_y + t->block_rows;
     return rows < all ? rows : all;
 }
 
@@ -104,10 +107,10 @@ static void cut_all(tail *t, cutter *c)
     bool across_first = t->need_x && t->need_y && !t->y_first;
     t->rows.line_pitch = across_first ? t->out_pitch : in_pitch;
     t->rows.row_bytes = t->channels * t->rows.line_pitch;
-    t->rows.capacity = t->need_y ? window_rows(t, BLOCK) : BLOCK;
+    t->rows.capacity = t->need_y ? window_rows(t) : t->block_rows;
     t->rows.data = cut(c, t->rows.capacity, t->rows.row_bytes);
-    t->block = cut(c, (size_t)BLOCK * t->channels, in_pitch);
-    t->line = cut(c, (size_t)BLOCK * t->channels, t->out_pitch > in_pitch ? t->out_pitch : in_pitch);
+    t->block = cut(c, (size_t)t->block_rows * t->channels, in_pitch);
+    t->line = cut(c, (size_t)t->block_rows * t->channels, t->out_pitch > in_pitch ? t->out_pitch : in_pitch);
     if (!t->job->turn.transpose) return;
     t->sink.store_pitch = rounded(t->n_out_x, 64);
     t->sink.store = cut(c, (size_t)t->n_out_y * t->channels + 15, t->sink.store_pitch);
@@ -130,7 +133,7 @@ static stk_status take_memory(stk_codec_ctx *ctx, tail *t, stk_error *error)
 static void feed_window(tail *t, uint32_t keep_from, uint32_t end)
 {
     while (t->rows.end < end) {
-        uint32_t n = t->n_in_y - t->rows.end < BLOCK ? t->n_in_y - t->rows.end : BLOCK;
+        uint32_t n = t->n_in_y - t->rows.end < t->block_rows ? t->n_in_y - t->rows.end : t->block_rows;
         uint8_t *to = stk_row_window_append(&t->rows, keep_from, n);
         stk_row_feed_next(&t->feed, t->rows.end - n, n, to);
     }
@@ -140,8 +143,8 @@ static void across_then_down(tail *t)
 {
     size_t row_bytes = t->rows.row_bytes, n_bytes = t->channels * t->out_pitch;
     uint32_t o = 0;
-    for (uint32_t r = 0; r < t->n_in_y && o < t->n_out_y; r += BLOCK) {
-        uint32_t n = t->n_in_y - r < BLOCK ? t->n_in_y - r : BLOCK;
+    for (uint32_t r = 0; r < t->n_in_y && o < t->n_out_y; r += t->block_rows) {
+        uint32_t n = t->n_in_y - r < t->block_rows ? t->n_in_y - r : t->block_rows;
         stk_row_feed_next(&t->feed, r, n, t->block);
         uint8_t *to = stk_row_window_append(&t->rows, (uint32_t)t->y.start[o], n);
         t->ops->across(&t->x, t->block + t->feed.offset, t->feed.line_pitch, (size_t)n * t->channels, to, t->out_pitch);
@@ -155,8 +158,8 @@ static void across_then_down(tail *t)
 static void down_then_across(tail *t)
 {
     size_t row_bytes = t->rows.row_bytes, n_bytes = row_bytes - 64; /* without the last line's slack */
-    for (uint32_t o = 0; o < t->n_out_y; o += BLOCK) {
-        uint32_t n = t->n_out_y - o < BLOCK ? t->n_out_y - o : BLOCK, last = o + n - 1;
+    for (uint32_t o = 0; o < t->n_out_y; o += t->block_rows) {
+        uint32_t n = t->n_out_y - o < t->block_rows ? t->n_out_y - o : t->block_rows, last = o + n - 1;
         for (uint32_t i = 0; i < n; i++) {
             feed_window(t, (uint32_t)t->y.start[o], (uint32_t)(t->y.start[o + i] + t->y.count[o + i]));
             t->ops->down(&t->y, o + i, stk_row_window_origin(&t->rows), row_bytes, n_bytes,
@@ -171,8 +174,8 @@ static void down_then_across(tail *t)
 
 static void across_only(tail *t)
 {
-    for (uint32_t r = 0; r < t->n_in_y; r += BLOCK) {
-        uint32_t n = t->n_in_y - r < BLOCK ? t->n_in_y - r : BLOCK;
+    for (uint32_t r = 0; r < t->n_in_y; r += t->block_rows) {
+        uint32_t n = t->n_in_y - r < t->block_rows ? t->n_in_y - r : t->block_rows;
         stk_row_feed_next(&t->feed, r, n, t->rows.data);
         t->ops->across(&t->x, t->rows.data + t->feed.offset, t->rows.line_pitch, (size_t)n * t->channels, t->line,
                        t->out_pitch);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codec/resample.h"
+#include "codec/transpose.h"
 #include "common/checked.h"
 
 static size_t rounded(size_t n, size_t to)
@@ -13,32 +14,35 @@ static size_t rounded(size_t n, size_t to)
 
 /* Sizes in elements. Everything is a multiple of 64 bytes, for pitch is a multiple of 32. */
 typedef struct sizes {
-    size_t pitch, rows, dot_pitch;
+    size_t pitch, rows, column_pitch, columns;
 } sizes;
 
+/* Neighbouring outputs that lie about four inputs apart no longer share a register; from two on is safe. */
+static bool may_need_columns(const stk_axis_request *request)
+{
+    return request->in_size / 2 > request->out_size;
+}
+
+/* Both families fit: digits take at most 4 bytes a weight (two 16-bit halves), and so do column digits, with one group
+ * of taps more since groups begin at even columns; columns take 2 bytes (words) for each of 16 lines. */
 static sizes sizes_of(const stk_axis_request *request)
 {
     sizes s = {.pitch = rounded(request->n_out, 32)};
     s.rows = rounded(stk_axis_max_taps(request->in_size, request->out_size, request->filter), 4);
-    s.dot_pitch = rounded(s.rows, 64);
+    if (may_need_columns(request)) {
+        s.column_pitch = rounded(s.rows + 4, 16);
+        s.columns = 32 * rounded((size_t)request->n_in + 64, 64);
+    }
     return s;
-}
-
-/* Both families fit: digits take at most 4 bytes a weight (two 16-bit halves), a row of dots at most 4 bytes a
- * tap. Dots come into play where neighbouring outputs lie four inputs apart or more; from two on is safe. */
-static bool needs_dots(const stk_axis_request *request)
-{
-    return request->in_size / 2 > request->out_size;
 }
 
 size_t stk_vector_axis_bytes(const stk_axis_request *request)
 {
     sizes s = sizes_of(request);
-    size_t weights, work, dots = 0, total;
+    size_t weights, work, column_digits, total;
     if (!stk_mul_size(s.pitch * 4, s.rows * 2, &weights) || !stk_mul_size(s.pitch * 8, s.rows + 2, &work) ||
-        (needs_dots(request) && !stk_mul_size(s.pitch * 4, s.dot_pitch, &dots)) ||
-        !stk_add_size(weights, work, &total) || !stk_add_size(total, dots, &total) ||
-        !stk_add_size(total, s.pitch * 16 + 256, &total))
+        !stk_mul_size(s.pitch * 4, s.column_pitch, &column_digits) || !stk_add_size(weights, work, &total) ||
+        !stk_add_size(total, column_digits, &total) || !stk_add_size(total, s.pitch * 16 + s.columns, &total))
         return SIZE_MAX;
     return total;
 }
@@ -48,9 +52,9 @@ void stk_vector_axis_place(stk_vector_axis *axis, const stk_axis_request *reques
     sizes s = sizes_of(request);
     size_t column = s.pitch * sizeof(int32_t);
     memset(axis, 0, sizeof *axis);
+    axis->n_in = request->n_in;
     axis->n_out = request->n_out;
     axis->pitch = (uint32_t)s.pitch;
-    axis->dot_pitch = (uint32_t)s.dot_pitch;
     axis->start = (int32_t *)(void *)memory;
     axis->count = (int32_t *)(void *)(memory + column);
     axis->shuffles = memory + 2 * column; /* 8 bytes an output */
@@ -58,7 +62,20 @@ void stk_vector_axis_place(stk_vector_axis *axis, const stk_axis_request *reques
     axis->weights = (int32_t *)(void *)memory;
     axis->digits = (int32_t *)(void *)(memory + column * s.rows);
     axis->work = (double *)(void *)(memory + 2 * column * s.rows);
-    axis->dots = needs_dots(request) ? (int8_t *)(axis->work + s.pitch * (s.rows + 2)) : NULL;
+    memory = (uint8_t *)(axis->work + s.pitch * (s.rows + 2));
+    if (s.columns == 0) return;
+    axis->column_pitch = (uint32_t)s.column_pitch;
+    axis->column_digits = (int32_t *)(void *)memory;
+    axis->columns = memory + column * s.column_pitch;
+}
+
+void stk_columns_to_lines(const uint8_t sums[64][STK_COLUMN_LINES], uint32_t n, size_t n_lines, uint8_t *out,
+                          size_t out_pitch)
+{
+    uint8_t lines[STK_COLUMN_LINES][64];
+    size_t width = rounded(n, 32);
+    stk_transpose_strip(sums[0], STK_COLUMN_LINES, n, lines[0], sizeof lines[0]);
+    for (size_t l = 0; l < n_lines; l++) memcpy(out + l * out_pitch, lines[l], width);
 }
 
 void stk_vector_axis_from_scalar(stk_vector_axis *axis, const stk_axis_request *request)

@@ -23,12 +23,15 @@ typedef struct stk_axis_request {
 
 /* How the across kernels fetch inputs; chosen by each family when it prepares the tables. */
 typedef enum stk_across_mode {
-    STK_ACROSS_WINDOW,      /* the inputs of a group of outputs lie within one register */
-    STK_ACROSS_WIDE_WINDOW, /* ... within two */
-    STK_ACROSS_DOT          /* strong reduction: one output at a time, many taps at once */
+    STK_ACROSS_WINDOW, /* outputs side by side: the inputs of a group of them lie within one register */
+    STK_ACROSS_COLUMNS /* strong reduction: lines side by side, one output of all of them at a time */
 } stk_across_mode;
 
+/* STK_ACROSS_COLUMNS works on this many lines at once. */
+enum { STK_COLUMN_LINES = 16 };
+
 typedef struct stk_vector_axis {
+    uint32_t n_in;   /* inputs at hand */
     uint32_t n_out;  /* outputs asked for */
     uint32_t pitch;  /* n_out rounded up to 32: row length of the arrays below. Padding outputs have weight 0 */
     uint32_t n_taps; /* the largest count */
@@ -41,10 +44,16 @@ typedef struct stk_vector_axis {
     bool by_pairs;     /* one or two taps: digits of another form */
     int32_t *digits;   /* weights split into small digits, for both passes */
     uint8_t *shuffles; /* where a group of outputs finds its inputs */
-    int8_t *dots;      /* row-major digits for STK_ACROSS_DOT, else NULL */
-    uint32_t dot_pitch; /* taps in a row of dots */
+    int32_t *column_digits; /* STK_ACROSS_COLUMNS: output after output; NULL for mild reductions */
+    uint32_t column_pitch;  /* dwords from one output's column digits to the next one's */
+    uint8_t *columns;       /* STK_ACROSS_COLUMNS: the inputs of STK_COLUMN_LINES lines, column after column */
     double *work;      /* n_rows + 2 rows of pitch doubles, while preparing */
 } stk_vector_axis;
+
+/* sums holds n <= 64 outputs, each STK_COLUMN_LINES bytes, one a line: writes them as n_lines lines of n rounded up to
+ * 32 bytes. */
+void stk_columns_to_lines(const uint8_t sums[64][STK_COLUMN_LINES], uint32_t n, size_t n_lines, uint8_t *out,
+                          size_t out_pitch);
 
 /* Bytes for the tables of either family; SIZE_MAX when that overflows. */
 size_t stk_vector_axis_bytes(const stk_axis_request *request);
