@@ -21,17 +21,18 @@
 typedef struct symboliser {
     const stk_coefs *coefs;
     const stk_tile_geometry *g;
-    uint32_t *at;             /* next symbol */
-    uint32_t (*counts)[256];  /* by table */
+    uint32_t (*counts)[256]; /* by table */
     int prediction[3];
-    uint32_t overflow;        /* not 0: a value that baseline JPEG cannot hold */
-    uint32_t extreme;
-    uint64_t spread[16][16];  /* nonzero bits of half a row of a block -> their bits in zigzag order */
+    bool too_large; /* a value that baseline JPEG cannot hold */
+    bool extreme;
+    uint64_t spread[16][16]; /* nonzero bits of half a row of a block -> their bits in zigzag order */
+    uint8_t size[256];       /* of a value by its magnitude */
 } symboliser;
 
 /* spread[i] serves coefficients 4 i .. 4 i + 3 of a block in natural order. */
-static void fill_spread(symboliser *s)
+static void fill_tables(symboliser *s)
 {
+    for (uint32_t m = 1; m < 256; m++) s->size[m] = (uint8_t)(s->size[m / 2] + 1);
     uint8_t zigzag_of[64];
     for (uint8_t k = 0; k < 64; k++) zigzag_of[STK_ZIGZAG[k]] = k;
     for (uint32_t i = 0; i < 16; i++) {
@@ -71,60 +72,72 @@ static inline uint64_t zigzag_mask(const symboliser *s, uint64_t natural)
     return mask;
 }
 
-static inline void put_symbol(symboliser *s, uint32_t table, uint32_t symbol, uint32_t value)
+/* The functions from here on write symbols at `at` and return the place after them: a pointer in the struct would
+ * be stored and loaded again for each symbol. */
+static inline uint32_t *put_symbol(const symboliser *s, uint32_t *at, uint32_t table, uint32_t symbol, uint32_t value)
 {
-    *s->at++ = table << 24 | symbol << 16 | value;
+    *at = table << 24 | symbol << 16 | value;
     s->counts[table][symbol]++;
+    return at + 1;
 }
 
-/* JPEG's size of a value, and its value bits: v itself, or v - 1 when negative, cut to that size. */
-static inline uint32_t value_size(int v)
+static inline uint32_t magnitude_of(int v)
 {
-    uint32_t magnitude = (uint32_t)(v < 0 ? -v : v);
-    return magnitude == 0 ? 0 : 32u - (uint32_t)__builtin_clz(magnitude);
+    return (uint32_t)(v < 0 ? -v : v);
 }
+/* JPEG's size of a value of 17 bits: 0 for 0. By table, since the baseline's instruction for it (BSR) is slow on
+ * AMD. */
+static inline uint32_t value_size(const symboliser *s, uint32_t magnitude)
+{
+    if (__builtin_expect(magnitude < 256, 1)) return s->size[magnitude];
+    return magnitude < 65536 ? 8u + s->size[magnitude >> 8] : 17;
+}
+/* Its value bits: v itself, or v - 1 when negative, cut to that size. */
 static inline uint32_t value_bits(int v, uint32_t size)
 {
-    return (uint32_t)(v + (v >> 31)) & ((1u << size) - 1);
+    return (uint32_t)(v + (v >> 31)) & ((1u << size) - 1) & 0xffff;
 }
 
-static inline void put_dc(symboliser *s, uint32_t component, int dc)
+static inline uint32_t *put_dc(symboliser *s, uint32_t *at, uint32_t component, int dc)
 {
     int difference = dc - s->prediction[component];
     s->prediction[component] = dc;
-    uint32_t size = value_size(difference);
-    s->overflow |= size > STK_TILE_MAX_DC_BITS;
-    put_symbol(s, component == 0 ? STK_HUFFMAN_DC0 : STK_HUFFMAN_DC1, size & 15, value_bits(difference, size) & 0xffff);
+    uint32_t size = value_size(s, magnitude_of(difference));
+    if (size > STK_TILE_MAX_DC_BITS) s->too_large = true;
+    return put_symbol(s, at, component == 0 ? STK_HUFFMAN_DC0 : STK_HUFFMAN_DC1, size & 15,
+                      value_bits(difference, size));
 }
 
-static inline void put_block(symboliser *s, uint32_t component, const int16_t *block)
+static inline uint32_t *put_block(symboliser *s, uint32_t *at, uint32_t component, const int16_t *block)
 {
-    uint32_t table = component == 0 ? STK_HUFFMAN_AC0 : STK_HUFFMAN_AC1;
+    const uint32_t table = component == 0 ? STK_HUFFMAN_AC0 : STK_HUFFMAN_AC1;
     const uint16_t *quant = s->coefs->quant[component];
-    put_dc(s, component, block[0]);
-    uint64_t sum = (uint64_t)(block[0] < 0 ? -block[0] : block[0]) * quant[0];
-    uint32_t last = 0;
+    at = put_dc(s, at, component, block[0]);
+    uint64_t sum = (uint64_t)magnitude_of(block[0]) * quant[0];
+    uint32_t last = 0, magnitudes = 0;
     for (uint64_t mask = zigzag_mask(s, nonzero_mask(block)) & ~UINT64_C(1); mask != 0; mask &= mask - 1) {
         uint32_t k = (uint32_t)__builtin_ctzll(mask), run = k - last - 1;
-        last = k;
-        for (; run > 15; run -= 16) put_symbol(s, table, 0xf0, 0);
         int v = block[STK_ZIGZAG[k]];
-        uint32_t size = value_size(v);
-        s->overflow |= size > STK_TILE_MAX_AC_BITS;
-        sum += (uint64_t)(v < 0 ? -v : v) * quant[k];
-        put_symbol(s, table, (run << 4 | size) & 255, value_bits(v, size) & 0xffff);
+        uint32_t magnitude = magnitude_of(v), size = value_size(s, magnitude);
+        last = k;
+        magnitudes |= magnitude;
+        sum += (uint64_t)magnitude * quant[k];
+        for (; run > 15; run -= 16) at = put_symbol(s, at, table, 0xf0, 0);
+        at = put_symbol(s, at, table, run << 4 | size, value_bits(v, size));
     }
-    if (last < 63) put_symbol(s, table, 0, 0);
-    s->extreme |= sum > EXTREME_SUM;
+    if (last < 63) at = put_symbol(s, at, table, 0, 0);
+    if (magnitudes >> STK_TILE_MAX_AC_BITS != 0) s->too_large = true;
+    if (sum > EXTREME_SUM) s->extreme = true;
+    return at;
 }
 
-static void put_padding(symboliser *s, uint32_t component)
+static uint32_t *put_padding(const symboliser *s, uint32_t *at, uint32_t component)
 {
-    put_symbol(s, component == 0 ? STK_HUFFMAN_DC0 : STK_HUFFMAN_DC1, 0, 0);
-    put_symbol(s, component == 0 ? STK_HUFFMAN_AC0 : STK_HUFFMAN_AC1, 0, 0);
+    at = put_symbol(s, at, component == 0 ? STK_HUFFMAN_DC0 : STK_HUFFMAN_DC1, 0, 0);
+    return put_symbol(s, at, component == 0 ? STK_HUFFMAN_AC0 : STK_HUFFMAN_AC1, 0, 0);
 }
 
-static void put_mcu(symboliser *s, uint32_t mcu_x, uint32_t mcu_y)
+static uint32_t *put_mcu(symboliser *s, uint32_t *at, uint32_t mcu_x, uint32_t mcu_y)
 {
     const stk_coefs *coefs = s->coefs;
     for (uint32_t c = 0; c < s->g->n_components; c++) {
@@ -133,13 +146,14 @@ static void put_mcu(symboliser *s, uint32_t mcu_x, uint32_t mcu_y)
             for (uint32_t i = 0; i < s->g->h[c]; i++) {
                 uint32_t x = mcu_x * s->g->h[c] + i;
                 if (x < coefs->block_cols[c] && y < coefs->block_rows[c]) {
-                    put_block(s, c, coefs->rows[c][y] + 64 * (size_t)x);
+                    at = put_block(s, at, c, coefs->rows[c][y] + 64 * (size_t)x);
                 } else {
-                    put_padding(s, c);
+                    at = put_padding(s, at, c);
                 }
             }
         }
     }
+    return at;
 }
 
 /* MCUs of a segment for a tile of so many pixels. Where the image's width is no multiple, tiles are made as
@@ -174,27 +188,27 @@ stk_status stk_tile_symbolise(stk_tile_state *state, const stk_coefs *coefs, boo
     const stk_tile_geometry *g = &coefs->g;
     size_t row_symbols = (size_t)g->tile_cols * g->segment_blocks * 64; /* at most */
     symboliser s = {.coefs = coefs, .g = g, .counts = counts};
-    fill_spread(&s);
+    fill_tables(&s);
     STK_TRY(stk_buffer_resize(&state->ends, (size_t)g->n_segments * sizeof(uint32_t), error));
     uint32_t *ends = (uint32_t *)(void *)state->ends.data;
     size_t n = 0;
     for (uint32_t y = 0; y < g->mcu_rows; y++) {
         STK_TRY(stk_buffer_reserve(&state->symbols, (n + row_symbols) * sizeof(uint32_t), error));
         uint32_t *first = (uint32_t *)(void *)state->symbols.data;
-        s.at = first + n;
+        uint32_t *at = first + n;
         for (uint32_t t = 0; t < g->tile_cols; t++) {
             if (!continuous) memset(s.prediction, 0, sizeof s.prediction);
-            for (uint32_t m = 0; m < g->tile_mcus; m++) put_mcu(&s, t * g->tile_mcus + m, y);
-            *ends++ = (uint32_t)(s.at - first);
+            for (uint32_t m = 0; m < g->tile_mcus; m++) at = put_mcu(&s, at, t * g->tile_mcus + m, y);
+            *ends++ = (uint32_t)(at - first);
         }
-        n = (size_t)(s.at - first);
+        n = (size_t)(at - first);
         state->symbols.n_bytes = n * sizeof(uint32_t);
         if (n > UINT32_MAX - row_symbols) return stk_fail(error, STK_ERR_LIMIT, "a JPEG too large for tiles");
     }
-    if (s.overflow != 0) {
+    if (s.too_large) {
         return stk_fail(error, STK_ERR_UNSUPPORTED, "coefficients larger than an 8-bit baseline JPEG can hold");
     }
-    *extreme = s.extreme != 0;
+    *extreme = s.extreme;
     return STK_OK;
 }
 
