@@ -299,7 +299,9 @@ group_clang() {
 }
 
 group_asan() {
-    build asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSTOKER_SANITIZE="address;undefined" -DSTOKER_CUDA=OFF || return
+    # gcc's instrumentation makes warnings of its own; the main and clang trees hold the code to none.
+    build asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSTOKER_SANITIZE="address;undefined" -DSTOKER_CUDA=OFF \
+        -DSTOKER_WERROR=OFF || return
     export UBSAN_OPTIONS=print_stacktrace=1
     ctest_in asan -L unit -LE slow
     cli_cases build/asan

@@ -64,7 +64,7 @@ static void compare_boxes(const stk_buffer *file, stk_mode mode, int n_boxes, st
         if (!same_box(&whole, box, &part)) {
             fprintf(stderr, "%s: box %d,%d %dx%d of %ux%u differs\n", path, box.x, box.y, box.width, box.height,
                     whole.width, whole.height);
-            CHECK(!"the box equals the full decode");
+            CHECK(false && "the box equals the full decode");
         }
     }
     free(kept);
@@ -110,7 +110,7 @@ static void compare_check(const uint8_t *data, size_t n_bytes, const char *path,
     fprintf(stderr, "%s, %s: decode %s %x '%s', check %s %x '%s'\n", path, what, stk_status_name(decoded),
             (unsigned)by_decode.kinds, by_decode.text, stk_status_name(checked), (unsigned)by_check.kinds,
             by_check.text);
-    CHECK(!"check finds what decode finds");
+    CHECK(false && "check finds what decode finds");
 }
 
 /* Truncations and byte changes anywhere, headers included. */

@@ -145,7 +145,7 @@ static void try_manifest_row(const char *file, const char *manifest)
     if (!meets(&o, expect)) {
         fprintf(stderr, "%s: expected %s, got %s: %s%s\n", file, expect, stk_status_name(o.status), o.damage.text,
                 o.error.text);
-        CHECK(!"the file gets what the manifest expects");
+        CHECK(false && "the file gets what the manifest expects");
     }
     stk_buffer_free(&data);
 }
@@ -188,7 +188,7 @@ static void test_pixels_are_pillows(void)
     while (fgets(line, sizeof line, table) != NULL) {
         if (line[0] == '#') continue;
         if (split(line, f) != 6) {
-            CHECK(!"a row of six fields");
+            CHECK(false && "a row of six fields");
             continue;
         }
         stk_buffer data = {0};

@@ -103,7 +103,7 @@ static const void *value_of(stk_storage *s, const char *name, uint64_t i, stk_va
         CHECK_OK(s->ops->value(s, c, i, buffer, sizeof buffer, v, &error));
         return v->data;
     }
-    CHECK(!"column is missing");
+    CHECK(false && "column is missing");
     return NULL;
 }
 

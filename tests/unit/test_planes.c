@@ -141,7 +141,7 @@ static void one_case(stk_rng *rng, const sampling *s, uint32_t width, uint32_t h
         job.out = got;
         CHECK_OK(stk_planes_render(f.ctx[k], &planes, &job, &error));
         if (memcmp(want, got, n) == 0) continue;
-        CHECK(!"family differs from scalar");
+        CHECK(false && "family differs from scalar");
         fprintf(stderr, "%s: %ux%u, sampling %ux%u,%ux%u,%ux%u, box %d,%d %dx%d orientation %u\n", f.name[k], width,
                 height, s->h[0], s->v[0], s->h[1], s->v[1], s->h[2], s->v[2], job.box.x, job.box.y, job.box.width,
                 job.box.height, job.orientation);

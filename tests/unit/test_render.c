@@ -90,7 +90,7 @@ static void families_equal(void)
             job.out = got;
             CHECK_OK(stk_render(f.ctx[k], &job, NULL, &error));
             if (equal_rows(&job, want, got)) continue;
-            CHECK(!"family differs from scalar");
+            CHECK(false && "family differs from scalar");
             fprintf(stderr, "case %d %s: %ux%ux%u orientation %u box %d,%d %dx%d -> %ux%u filter %d\n", i, f.name[k],
                     job.width, job.height, job.channels, job.orientation, job.box.x, job.box.y, job.box.width,
                     job.box.height, job.full_width, job.full_height, (int)job.filter);
