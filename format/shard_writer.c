@@ -11,31 +11,14 @@
 #include "common/json.h"
 #include "format/index_builder.h"
 #include "format/layout.h"
-
-/* Small payloads are gathered in a buffer; large ones go to the file as they are. */
-enum { GATHER_BYTES = 1 << 20, DIRECT_BYTES = 256 << 10 };
-
-struct stk_shard_writer {
-    char *path;
-    stk_file file;
-    stk_buffer gather; /* bytes that belong at file offset `written` */
-    uint64_t written;
-    stk_index_builder *index;
-    stk_buffer directory; /* of the table sets */
-    stk_shard_header header;
-    uint64_t n_records;
-    uint64_t payload_bytes;
-    bool has_labels;
-    bool failed; /* an earlier write failed: what lies in the file is not whole */
-    bool finished;
-};
+#include "format/shard_writer_internal.h"
 
 uint64_t stk_shard_writer_bytes(const stk_shard_writer *w)
 {
     return w->written + w->gather.n_bytes;
 }
 
-static stk_status flush(stk_shard_writer *w, stk_error *error)
+stk_status stk_shard_writer_flush(stk_shard_writer *w, stk_error *error)
 {
     STK_TRY(stk_file_write_at(&w->file, w->gather.data, w->gather.n_bytes, w->written, error));
     w->written += w->gather.n_bytes;
@@ -45,13 +28,13 @@ static stk_status flush(stk_shard_writer *w, stk_error *error)
 
 static stk_status put(stk_shard_writer *w, const void *data, size_t n_bytes, stk_error *error)
 {
-    if (n_bytes >= DIRECT_BYTES) {
-        STK_TRY(flush(w, error));
+    if (n_bytes >= STK_DIRECT_BYTES) {
+        STK_TRY(stk_shard_writer_flush(w, error));
         STK_TRY(stk_file_write_at(&w->file, data, n_bytes, w->written, error));
         w->written += n_bytes;
         return STK_OK;
     }
-    if (w->gather.n_bytes + n_bytes > GATHER_BYTES) STK_TRY(flush(w, error));
+    if (w->gather.n_bytes + n_bytes > STK_GATHER_BYTES) STK_TRY(stk_shard_writer_flush(w, error));
     return stk_buffer_append(&w->gather, data, n_bytes, error);
 }
 
@@ -87,7 +70,8 @@ static stk_status plan_table_sets(stk_shard_writer *w, const stk_shard_writer_op
     return STK_OK;
 }
 
-static stk_status write_head(stk_shard_writer *w, const stk_shard_writer_options *options, stk_error *error)
+stk_status stk_shard_writer_plan_head(stk_shard_writer *w, const stk_shard_writer_options *options,
+                                      stk_error *error)
 {
     memcpy(w->header.magic, stk_shard_magic, STK_MAGIC_BYTES);
     w->header.major = STK_SHARD_MAJOR;
@@ -96,6 +80,12 @@ static stk_status write_head(stk_shard_writer *w, const stk_shard_writer_options
     w->header.first_record = options->first_record;
     STK_TRY(plan_table_sets(w, options, error));
     stk_header_seal(&w->header);
+    return STK_OK;
+}
+
+static stk_status write_head(stk_shard_writer *w, const stk_shard_writer_options *options, stk_error *error)
+{
+    STK_TRY(stk_shard_writer_plan_head(w, options, error));
     STK_TRY(put(w, &w->header, sizeof w->header, error));
     STK_TRY(put(w, w->directory.data, w->directory.n_bytes, error));
     for (uint32_t i = 0; i < options->n_table_sets; i++) {
@@ -105,8 +95,8 @@ static stk_status write_head(stk_shard_writer *w, const stk_shard_writer_options
     return pad_record(w, error);
 }
 
-stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options,
-                                 stk_shard_writer **out, stk_error *error)
+stk_status stk_shard_writer_alloc(const char *path, const stk_shard_writer_options *options,
+                                  stk_shard_writer **out, stk_error *error)
 {
     *out = NULL;
     stk_shard_writer *w = calloc(1, sizeof *w);
@@ -118,8 +108,22 @@ stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_option
         status = stk_fail_memory(error, "a shard writer");
         goto cleanup;
     }
-    STK_GOTO(stk_buffer_reserve(&w->gather, GATHER_BYTES, error));
+    STK_GOTO(stk_buffer_reserve(&w->gather, STK_GATHER_BYTES, error));
     STK_GOTO(stk_index_builder_open(w->path, options->columns, options->n_columns, &w->index, error));
+    *out = w;
+    w = NULL;
+cleanup:
+    stk_shard_writer_close(&w);
+    return status;
+}
+
+stk_status stk_shard_writer_open(const char *path, const stk_shard_writer_options *options,
+                                 stk_shard_writer **out, stk_error *error)
+{
+    *out = NULL;
+    stk_shard_writer *w = NULL;
+    stk_status status = STK_OK;
+    STK_GOTO(stk_shard_writer_alloc(path, options, &w, error));
     STK_GOTO(stk_file_create(w->path, &w->file, error));
     STK_GOTO(write_head(w, options, error));
     *out = w;
@@ -129,7 +133,7 @@ cleanup:
     return status;
 }
 
-static stk_status check_record(const stk_shard_writer *w, const stk_record *r, stk_error *error)
+stk_status stk_shard_writer_check(const stk_shard_writer *w, const stk_record *r, stk_error *error)
 {
     unsigned long long n = (unsigned long long)w->n_records;
     if (w->finished || w->failed)
@@ -170,10 +174,21 @@ static stk_status put_record(stk_shard_writer *w, const stk_record *r, stk_error
     return pad_record(w, error);
 }
 
+stk_status stk_shard_writer_count(stk_shard_writer *w, const stk_core_row *row, const stk_cell *cells,
+                                  stk_error *error)
+{
+    STK_TRY(stk_index_builder_add(w->index, row, cells, error));
+    w->n_records++;
+    w->payload_bytes += row->n_bytes;
+    if (row->label != -1) w->has_labels = true;
+    return STK_OK;
+}
+
 stk_status stk_shard_writer_add(stk_shard_writer *w, const stk_record *r, uint64_t *offset, stk_error *error)
 {
-    STK_TRY(check_record(w, r, error));
+    STK_TRY(stk_shard_writer_check(w, r, error));
     STK_TRY(stk_index_builder_check(w->index, r->cells, error));
+    STK_TRY(stk_shard_writer_end_adoption(w, error));
     uint64_t payload = stk_shard_writer_bytes(w) + sizeof(stk_record_header);
     stk_core_row row = {.offset = payload,
                         .n_bytes = r->n_bytes,
@@ -187,10 +202,7 @@ stk_status stk_shard_writer_add(stk_shard_writer *w, const stk_record *r, uint64
                         .channels = r->channels};
     stk_status status;
     STK_GOTO(put_record(w, r, error));
-    STK_GOTO(stk_index_builder_add(w->index, &row, r->cells, error));
-    w->n_records++;
-    w->payload_bytes += r->n_bytes;
-    if (r->label != -1) w->has_labels = true;
+    STK_GOTO(stk_shard_writer_count(w, &row, r->cells, error));
     if (offset != NULL) *offset = payload;
 cleanup:
     if (status != STK_OK) w->failed = true;
@@ -228,7 +240,7 @@ static stk_status write_end(stk_shard_writer *w, const char *metadata, char *id,
     stk_index_sections sections;
     stk_shard_trailer trailer = {0};
     STK_TRY(stk_index_builder_finish(w->index, &sections, error));
-    STK_TRY(flush(w, error));
+    STK_TRY(stk_shard_writer_flush(w, error));
     fill_trailer(w, &sections, metadata, &trailer);
     stk_hasher_add(hasher, w->directory.data, w->directory.n_bytes);
     STK_TRY(stk_index_builder_copy(w->index, &w->file, w->written, hasher, error));
@@ -241,7 +253,7 @@ static stk_status write_end(stk_shard_writer *w, const char *metadata, char *id,
     STK_TRY(put(w, sections.column_table.data, sections.column_table.n_bytes, error));
     STK_TRY(put(w, metadata, trailer.metadata_bytes, error));
     STK_TRY(put(w, &trailer, sizeof trailer, error));
-    STK_TRY(flush(w, error));
+    STK_TRY(stk_shard_writer_flush(w, error));
     STK_TRY(stk_file_sync(&w->file, error));
     STK_TRY(stk_file_close_checked(&w->file, error));
     stk_hash128_text(hash, id);
@@ -267,6 +279,7 @@ stk_status stk_shard_writer_finish(stk_shard_writer *w, const char *metadata, ch
         return stk_fail(error, STK_ERR_STATE, "%s: %s", w->path,
                         w->finished ? "is finished already" : "an earlier write failed");
     STK_TRY(check_metadata(metadata, error));
+    STK_TRY(stk_shard_writer_end_adoption(w, error));
     stk_hasher *hasher = stk_hasher_open();
     if (hasher == NULL) return stk_fail_memory(error, "a checksum");
     stk_status status = write_end(w, metadata, id, hasher, error);
@@ -283,10 +296,11 @@ void stk_shard_writer_close(stk_shard_writer **writer)
     /* Only a file that this writer created is removed. */
     bool created = w->file.fd >= 0 || w->failed;
     stk_file_close(&w->file);
-    if (created && !w->finished) unlink(w->path);
+    if (created && !w->finished && !w->keep) unlink(w->path);
     stk_index_builder_close(&w->index);
     stk_buffer_free(&w->gather);
     stk_buffer_free(&w->directory);
+    stk_buffer_free(&w->window);
     free(w->path);
     free(w);
     *writer = NULL;

@@ -60,6 +60,23 @@ uint64_t stk_shard_writer_bytes(const stk_shard_writer *writer);
 stk_status stk_shard_writer_finish(stk_shard_writer *writer, const char *metadata, char *id,
                                    stk_error *error);
 
+/* ---- Going on with a shard whose writer was killed. */
+
+/* Opens an unfinished shard (or a finished one, which is then taken up again). Its head must be the one that
+ * these options give: else STK_ERR_CORRUPT, and the file is left as it is. Its records count only once they
+ * are adopted. */
+stk_status stk_shard_writer_reopen(const char *path, const stk_shard_writer_options *options,
+                                   stk_shard_writer **out, stk_error *error);
+
+/* Takes over the next record that lies in the file, if it is whole: a sound header with the right number and
+ * this label, and a payload that its checksum fits (it is read). The cells come from the caller. When
+ * *adopted is false nothing changes. The first record that is added instead cuts off what lies there. */
+stk_status stk_shard_writer_adopt(stk_shard_writer *writer, int64_t label, const stk_cell *cells,
+                                  bool *adopted, stk_error *error);
+
+/* Writes what is gathered and makes close leave an unfinished file where it is, to be reopened. */
+stk_status stk_shard_writer_keep(stk_shard_writer *writer, stk_error *error);
+
 /* Frees; when not finished the file is removed. Sets *writer to NULL. */
 void stk_shard_writer_close(stk_shard_writer **writer);
 

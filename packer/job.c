@@ -148,15 +148,28 @@ static void remove_dead_jobs(const stk_job *job)
     closedir(stream);
 }
 
-stk_status stk_job_begin(stk_job *job, uint64_t id, stk_error *error)
+/* Has a killed run of this job left something to go on with? */
+static bool has_left_over(const stk_job *job)
+{
+    struct stat st;
+    return lstat(job->temp, &st) == 0 && S_ISDIR(st.st_mode) && access(job->sources, R_OK | W_OK) == 0 &&
+           stat(job->data, &st) == 0 && S_ISDIR(st.st_mode) == job->folder;
+}
+
+stk_status stk_job_begin(stk_job *job, uint64_t id, bool resume, bool *found, stk_error *error)
 {
     char suffix[32];
+    *found = false;
     snprintf(suffix, sizeof suffix, ".tmp.%016llx", (unsigned long long)id);
     STK_TRY(join(job->dst, suffix, &job->temp, error));
     STK_TRY(join(job->temp, "/data", &job->data, error));
     STK_TRY(join(job->temp, "/sources", &job->sources, error));
+    STK_TRY(join(job->temp, "/sources.next", &job->next_sources, error));
     STK_TRY(join(job->temp, "/report", &job->report, error));
     if (job->lock_fd >= 0) remove_dead_jobs(job);
+    /* Without a lock nobody knows whether the other run is dead. */
+    *found = resume && job->lock_fd >= 0 && has_left_over(job);
+    if (*found) return STK_OK;
     (void)stk_remove_tree(job->temp);
     if (mkdir(job->temp, 0777) != 0)
         return stk_fail_errno(error, errno, "%s: cannot make the temporary folder", job->temp);
@@ -167,7 +180,7 @@ stk_status stk_job_begin(stk_job *job, uint64_t id, stk_error *error)
 
 void stk_job_close(stk_job *job)
 {
-    if (job->temp != NULL) (void)stk_remove_tree(job->temp);
+    if (job->temp != NULL && !job->keep) (void)stk_remove_tree(job->temp);
     if (job->lock_fd >= 0) {
         unlink(job->lock); /* first, so that nobody locks a file that is about to go */
         close(job->lock_fd);
@@ -177,6 +190,7 @@ void stk_job_close(stk_job *job)
     free(job->temp);
     free(job->data);
     free(job->sources);
+    free(job->next_sources);
     free(job->report);
     *job = (stk_job){.lock_fd = -1};
 }

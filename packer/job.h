@@ -25,14 +25,17 @@ typedef struct stk_job {
     int lock_fd;                   /* -1: the file system has no locks */
     char *temp;                    /* DST.tmp.<id>; NULL until the job is known */
     char *data, *sources, *report; /* paths in it */
+    char *next_sources;            /* where sources is written anew while a killed run's is read */
+    bool keep;                     /* close leaves the folder for a later run to go on with */
 } stk_job;
 
 /* Takes DST's lock: STK_ERR_BUSY when another pack lives. STK_ERR_EXISTS when DST is there and force is not
  * set, or is something that must not be replaced. */
 stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error);
 
-/* Makes the job's folder, and removes those of dead jobs. */
-stk_status stk_job_begin(stk_job *job, uint64_t id, stk_error *error);
+/* Makes the job's folder, and removes those of dead jobs. With resume, what a killed run of this very job has
+ * left stays: *found. */
+stk_status stk_job_begin(stk_job *job, uint64_t id, bool resume, bool *found, stk_error *error);
 
 /* Puts data, sources and report in place (commit.c). */
 stk_status stk_job_commit(stk_job *job, bool force, stk_error *error);

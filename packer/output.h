@@ -18,7 +18,6 @@ typedef struct stk_output_options {
     uint64_t shard_bytes; /* of a folder's shards, about: a shard is closed before a record would pass it */
     const stk_column *columns; /* kept by the caller */
     uint32_t n_columns;
-    bool has_labels;
     const uint8_t *tables; /* a shared table set, or NULL; kept by the caller */
     size_t n_table_bytes;
     const char *metadata; /* kept by the caller */
@@ -26,6 +25,15 @@ typedef struct stk_output_options {
 
 stk_status stk_output_open(const stk_output_options *options, stk_output **out, stk_error *error);
 stk_status stk_output_add(stk_output *output, const stk_record *record, stk_error *error);
+
+/* Going on where a killed run was: its files lie at the path, and n_records of its records are to be adopted,
+ * one by one in their order, before any is added. *adopted false: from here on they must be added. */
+void stk_output_resume(stk_output *output, uint64_t n_records);
+stk_status stk_output_adopt(stk_output *output, int64_t label, const stk_cell *cells, bool *adopted,
+                            stk_error *error);
+/* Writes what is in memory and makes close leave unfinished files where they are. */
+stk_status stk_output_keep(stk_output *output, stk_error *error);
+
 uint64_t stk_output_records(const stk_output *output);
 /* Ends all files, fsyncs. id gets 33 bytes; *n_bytes the size of all files. */
 stk_status stk_output_finish(stk_output *output, char *id, uint64_t *n_bytes, stk_error *error);

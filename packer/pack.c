@@ -4,6 +4,7 @@
  * place. */
 #include <stoker/pack.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "packer/previous.h"
 #include "packer/recipe_text.h"
 #include "packer/report.h"
+#include "packer/resume.h"
 #include "packer/shared_tables.h"
 #include "packer/source_log.h"
 #include "packer/table.h"
@@ -44,6 +46,11 @@ typedef struct pack {
     char id[40];
     uint64_t n_bytes;
     int64_t trusted_ns; /* source_log.h */
+    bool killed_run;    /* the job's folder holds what a killed run of it left */
+    stk_resume resume;
+    uint64_t n_resumed; /* positions that were taken over */
+    stk_permutation shuffle;
+    stk_recipe recipe;
 } pack;
 
 static stk_status make_columns(pack *p, stk_error *error)
@@ -92,7 +99,7 @@ static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
     STK_TRY(stk_metadata_text(&p->sources, &p->options, &p->metadata, error));
-    STK_TRY(stk_text_file_open(p->job.sources, &p->log, error));
+    STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
     stk_output_options options = {
@@ -101,7 +108,6 @@ static stk_status open_output(pack *p, stk_error *error)
         .shard_bytes = p->options.shard_bytes,
         .columns = p->columns,
         .n_columns = p->n_columns,
-        .has_labels = p->sources.has_labels,
         .tables = p->table_blob.n_bytes > 0 ? p->table_blob.data : NULL,
         .n_table_bytes = p->table_blob.n_bytes,
         .metadata = (const char *)p->metadata.data,
@@ -120,6 +126,19 @@ static stk_status apply_policy(const pack *p, const char *path, const stk_produc
                     product->kind, product->reason, damaged ? "on-damaged" : "on-bad");
 }
 
+static stk_status note_product(pack *p, const char *path, const stk_product *product, uint64_t record,
+                               stk_error *error)
+{
+    STK_TRY(stk_report_add(&p->report, path, product, error));
+    return stk_source_log_add(&p->log, path, product, record, p->trusted_ns, error);
+}
+
+static void fill_cells(pack *p, const stk_source *source, const char *path, size_t n_path)
+{
+    p->cells[0] = (stk_cell){.data = path, .n_items = n_path};
+    if (p->sources.table != NULL) stk_table_cells(p->sources.table, source->position, p->cells + 1);
+}
+
 static stk_status take_product(void *user, const stk_source *source, const stk_product *product,
                                stk_error *error)
 {
@@ -127,15 +146,15 @@ static stk_status take_product(void *user, const stk_source *source, const stk_p
     char path[PATH_MAX * 2];
     size_t n = stk_source_path(&p->sources, source, path, sizeof path);
     if (n >= sizeof path) n = sizeof path - 1;
+    uint64_t number = stk_output_records(p->output);
     STK_TRY(apply_policy(p, path, product, error));
-    STK_TRY(stk_report_add(&p->report, path, product, error));
-    STK_TRY(stk_source_log_add(&p->log, path, product, stk_output_records(p->output), p->trusted_ns, error));
-    if (product->fate != STK_FATE_RECORD) return STK_OK;
-    stk_record record = product->record;
-    p->cells[0] = (stk_cell){.data = path, .n_items = n};
-    if (p->sources.table != NULL) stk_table_cells(p->sources.table, source->position, p->cells + 1);
-    record.cells = p->cells;
-    return stk_output_add(p->output, &record, error);
+    if (product->fate == STK_FATE_RECORD) {
+        stk_record record = product->record;
+        fill_cells(p, source, path, n);
+        record.cells = p->cells;
+        STK_TRY(stk_output_add(p->output, &record, error));
+    }
+    return note_product(p, path, product, number, error);
 }
 
 static bool tick(void *user)
@@ -144,15 +163,14 @@ static bool tick(void *user)
     return stk_report_tick(&p->report, false);
 }
 
-static stk_status run_pipeline(pack *p, stk_error *error)
+static stk_pipeline make_pipeline(pack *p)
 {
-    stk_permutation shuffle;
-    stk_permutation_init(&shuffle, p->sources.n, p->options.shuffle_seed, 0);
-    stk_recipe recipe = {.options = &p->options, .tables = p->tables, .previous = &p->previous};
-    stk_pipeline pipeline = {
+    stk_permutation_init(&p->shuffle, p->sources.n, p->options.shuffle_seed, 0);
+    p->recipe = (stk_recipe){.options = &p->options, .tables = p->tables, .previous = &p->previous};
+    return (stk_pipeline){
         .sources = &p->sources,
-        .recipe = &recipe,
-        .shuffle = p->options.shuffle ? &shuffle : NULL,
+        .recipe = &p->recipe,
+        .shuffle = p->options.shuffle ? &p->shuffle : NULL,
         .first = p->first,
         .end = p->end,
         .n_threads = p->options.n_threads,
@@ -160,6 +178,60 @@ static stk_status run_pipeline(pack *p, stk_error *error)
         .tick = tick,
         .user = p,
     };
+}
+
+/* Takes over what line i of the killed run's list tells; *taken false where that ends. */
+static stk_status take_over(pack *p, const stk_pipeline *pipeline, uint64_t i, stk_buffer *scratch,
+                            bool *taken, stk_error *error)
+{
+    char path[PATH_MAX];
+    stk_product product;
+    stk_source source;
+    *taken = stk_resume_product(&p->resume, i, scratch, &product);
+    if (!*taken) return STK_OK;
+    stk_source_at(&p->sources, pipeline->shuffle, p->first + i, &source);
+    size_t n = stk_source_path(&p->sources, &source, path, sizeof path);
+    uint64_t number = stk_output_records(p->output);
+    if (product.fate == STK_FATE_RECORD) {
+        fill_cells(p, &source, path, n);
+        STK_TRY(stk_output_adopt(p->output, source.label, p->cells, taken, error));
+        product.resumed = *taken;
+    }
+    return *taken ? note_product(p, path, &product, number, error) : STK_OK;
+}
+
+/* Goes through the killed run's list as far as it holds. Only when that is done the new list takes the place
+ * of the old one: a run that is killed here as well loses nothing. */
+static stk_status go_on(pack *p, const stk_pipeline *pipeline, stk_error *error)
+{
+    stk_report_phase(&p->report, "check");
+    STK_TRY(stk_resume_read(p->job.sources, (const char *)p->recipe_text.data, &p->resume, error));
+    STK_TRY(stk_resume_check(&p->resume, pipeline, error));
+    stk_output_resume(p->output, p->resume.n_records);
+    stk_buffer scratch = {0};
+    stk_status status = STK_OK;
+    bool taken = true;
+    for (uint64_t i = 0; i < p->resume.n_lines && taken; i++) {
+        if (!tick(p)) {
+            status = stk_fail(error, STK_ERR_CANCELLED, "cancelled");
+            goto cleanup;
+        }
+        STK_GOTO(take_over(p, pipeline, i, &scratch, &taken, error));
+        if (taken) p->n_resumed++;
+    }
+    STK_GOTO(stk_text_file_write(&p->log, error));
+    if (rename(p->job.next_sources, p->job.sources) != 0)
+        status = stk_fail_errno(error, errno, "%s: cannot be put in place", p->job.next_sources);
+cleanup:
+    stk_buffer_free(&scratch);
+    return status;
+}
+
+static stk_status run_pipeline(pack *p, stk_error *error)
+{
+    stk_pipeline pipeline = make_pipeline(p);
+    if (p->killed_run) STK_TRY(go_on(p, &pipeline, error));
+    pipeline.first += p->n_resumed;
     stk_report_phase(&p->report, "pack");
     return stk_pipeline_run(&pipeline, error);
 }
@@ -209,7 +281,7 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     p->report.files_total = p->end - p->first;
     uint64_t id = 0;
     STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
-    STK_TRY(stk_job_begin(&p->job, id, error));
+    STK_TRY(stk_job_begin(&p->job, id, p->options.resume, &p->killed_run, error));
     STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
     if (p->options.resume)
         STK_TRY(stk_previous_open(p->job.dst, (const char *)p->recipe_text.data, &p->options, &p->previous,
@@ -223,6 +295,7 @@ static void pack_free(pack *p)
     stk_text_file_close(&p->log);
     stk_report_close(&p->report);
     stk_job_close(&p->job);
+    stk_resume_free(&p->resume);
     stk_previous_close(&p->previous);
     stk_tile_tables_close(&p->tables);
     stk_sources_free(&p->sources);
@@ -232,6 +305,15 @@ static void pack_free(pack *p)
     stk_buffer_free(&p->recipe_text);
     free(p->columns);
     free(p->cells);
+}
+
+/* A run that was cancelled, or lost a disk, can go on where it was. What failed otherwise would fail again,
+ * and a full disk wants its space back. */
+static void keep_for_later(pack *p, stk_status status)
+{
+    if (!p->options.resume || p->output == NULL || p->job.lock_fd < 0) return;
+    if (status != STK_ERR_CANCELLED && status != STK_ERR_IO) return;
+    p->job.keep = stk_output_keep(p->output, NULL) == STK_OK && stk_text_file_write(&p->log, NULL) == STK_OK;
 }
 
 static void fill_report(pack *p, stk_pack_report *report)
@@ -267,6 +349,7 @@ stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *op
     STK_GOTO(run_pipeline(&p, error));
     STK_GOTO(finish(&p, error));
 cleanup:
+    keep_for_later(&p, status);
     if (report != NULL) fill_report(&p, report);
     pack_free(&p);
     return status;

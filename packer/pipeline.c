@@ -140,8 +140,7 @@ static chunk *claim(run *r, uint32_t thread)
 
 static void source_at(const run *r, uint64_t position, stk_source *out)
 {
-    uint64_t entry = r->p->shuffle != NULL ? stk_permute(r->p->shuffle, position) : position;
-    stk_sources_get(r->p->sources, entry, out);
+    stk_source_at(r->p->sources, r->p->shuffle, position, out);
 }
 
 /* Hands one product over. The caller has the writing turn. */

@@ -8,6 +8,13 @@
 #include "common/permute.h"
 #include "packer/record_maker.h"
 
+/* The entry that comes at a position. */
+static inline void stk_source_at(const stk_sources *sources, const stk_permutation *shuffle,
+                                 uint64_t position, stk_source *out)
+{
+    stk_sources_get(sources, shuffle != NULL ? stk_permute(shuffle, position) : position, out);
+}
+
 typedef struct stk_pipeline {
     const stk_sources *sources;
     const stk_recipe *recipe;

@@ -35,6 +35,7 @@ typedef struct stk_product {
     stk_status failure; /* what it is under a "fail" policy; STK_OK: nothing to fail for */
 
     stk_record record; /* RECORD: payload valid until the maker's next product; cells are not set */
+    bool resumed;      /* taken over from a killed run */
     bool reused;       /* taken from an earlier output or the cache */
     bool bad;          /* counts as skipped by on_bad's policy (not: damaged, missing) */
     bool missing;

@@ -45,6 +45,7 @@ static void count(stk_pack_report *c, const stk_product *p)
     case STK_FATE_RECORD:
         c->records++;
         c->reused += p->reused;
+        c->resumed += p->resumed;
         c->reencoded += p->reencoded;
         c->verbatim += p->verbatim_jpeg;
         break;

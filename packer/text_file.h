@@ -14,13 +14,16 @@ typedef struct stk_text_file {
     stk_file file;
     stk_buffer pending; /* append text here, then call stk_text_file_flow */
     uint64_t written;
+    double written_at; /* seconds */
     stk_hasher *hasher;
 } stk_text_file;
 
 /* Creates the file; one that is there is replaced. */
 stk_status stk_text_file_open(const char *path, stk_text_file *out, stk_error *error);
-/* Writes what is pending once it is much. */
+/* Writes what is pending once it is much, or half a second old: little is lost when the process is killed. */
 stk_status stk_text_file_flow(stk_text_file *text, stk_error *error);
+/* Writes all that is pending. */
+stk_status stk_text_file_write(stk_text_file *text, stk_error *error);
 /* Writes all and returns the checksum of everything so far. */
 stk_status stk_text_file_checksum(stk_text_file *text, uint64_t *xxh3, stk_error *error);
 /* Writes all, fsyncs, closes. */
