@@ -83,6 +83,8 @@ static stk_status scratch_resize(stk_scratch_area *area, size_t capacity, stk_er
     if (data == NULL) return stk_fail_memory(error, "pixels");
     size_t kept = area->capacity < capacity ? area->capacity : capacity;
     if (kept > 0) memcpy(data, area->data, kept);
+    /* Vector code multiplies bytes beside rows by zero: harmless, but memory checkers want to see them written. */
+    memset(data + kept, 0, total - kept);
     free(area->data);
     area->data = data;
     area->capacity = capacity;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The AVX2 family (Haswell, Zen and later). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx2.h"
+
+#if defined(__x86_64__)
 
 #include "codec/kernels_families.h"
 

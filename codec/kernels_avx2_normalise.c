@@ -2,9 +2,9 @@
  *
  * Normalising with AVX2: only splitting bytes into planes gains from vectors. Tables of float elements are looked up by
  * scalar loads: 0.2 ns an element, where vpgatherdd takes 0.36 and 256-entry tables by vpshufb more (Zen 5). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx2.h"
+
+#if defined(__x86_64__)
 #include "codec/kernels_families.h"
 
 void stk_avx2_normalise(const stk_norm_table *table, stk_layout layout, const uint8_t *pixels, size_t n_pixels,

@@ -10,9 +10,9 @@
  * (STK_ACROSS_WINDOW), as long as they lie that near each other, to scales of about 4. Beyond, lines are turned into
  * columns, so that a register holds two neighbouring inputs of each of eight lines, and each output is computed for
  * the eight lines at once (STK_ACROSS_COLUMNS). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx2.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 
@@ -245,7 +245,7 @@ INLINE __m128i column_sums(const stk_vector_axis *axis, const uint8_t *columns, 
 static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
                            uint8_t *out, size_t out_pitch)
 {
-    uint8_t sums[64][STK_COLUMN_LINES];
+    uint8_t sums[64][STK_COLUMN_LINES] = {{0}};
     for (size_t l = 0; l < n_lines; l += STK_COLUMN_LINES) {
         size_t n = n_lines - l < STK_COLUMN_LINES ? n_lines - l : STK_COLUMN_LINES;
         size_t halves = n > 8 ? 2 : 1;

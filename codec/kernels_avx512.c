@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The AVX-512 family: F, BW, VL, DQ, VBMI and VNNI (Ice Lake, Zen 4 and later). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx512.h"
+
+#if defined(__x86_64__)
 
 #include "codec/kernels_families.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Upsampling and colour with AVX-512 VBMI, exactly as libjpeg-turbo (see upsample.c and color.c). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx512.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>

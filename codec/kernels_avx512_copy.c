@@ -2,9 +2,9 @@
  *
  * Moving finished pixels with AVX-512 VBMI: lines to interleaved rows, and rectangles of interleaved pixels, each
  * mirrored or with channels swapped at no extra cost. Nothing outside the given bytes is read or written. */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx512.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 

@@ -3,9 +3,9 @@
  * Normalising by table with AVX-512 VBMI. A table of 256 bytes fits four registers, and vpermt2b looks 64 bytes up in
  * two of them; so each byte of the output elements is looked up as a table of its own (stk_norm_table.planes), 64
  * pixels at a time, and unpacking puts the bytes together. */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx512.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>

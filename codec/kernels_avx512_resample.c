@@ -10,9 +10,9 @@
  * Horizontally, 16 outputs take their inputs out of one 64-byte load by vpermb (STK_ACROSS_WINDOW), as long as they lie
  * that near each other, to scales of about 4. Beyond, 16 lines are turned into columns, so that a register holds four
  * neighbouring inputs of each line, and each output is computed for the 16 lines at once (STK_ACROSS_COLUMNS). */
-#if defined(__x86_64__)
-
 #include "codec/kernels_avx512.h"
+
+#if defined(__x86_64__)
 
 #include <immintrin.h>
 
@@ -303,7 +303,7 @@ INLINE __m128i column_sums(const stk_vector_axis *axis, uint32_t i)
 static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
                            uint8_t *out, size_t out_pitch)
 {
-    uint8_t sums[64][STK_COLUMN_LINES];
+    uint8_t sums[64][STK_COLUMN_LINES] = {{0}};
     for (size_t l = 0; l < n_lines; l += STK_COLUMN_LINES) {
         size_t n = n_lines - l < STK_COLUMN_LINES ? n_lines - l : STK_COLUMN_LINES;
         lines_to_columns(axis, in + l * in_pitch, in_pitch, n);

@@ -74,6 +74,7 @@ void stk_columns_to_lines(const uint8_t sums[64][STK_COLUMN_LINES], uint32_t n, 
 {
     uint8_t lines[STK_COLUMN_LINES][64];
     size_t width = rounded(n, 32);
+    if (width != n) memset(lines, 0, sizeof lines);
     stk_transpose_strip(sums[0], STK_COLUMN_LINES, n, lines[0], sizeof lines[0]);
     for (size_t l = 0; l < n_lines; l++) memcpy(out + l * out_pitch, lines[l], width);
 }
