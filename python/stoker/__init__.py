@@ -74,18 +74,20 @@ _NAMES = {
 _HOME = {name: f"stoker.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+if not TYPE_CHECKING:  # a type checker would believe that every name is there
 
-    if name == "__version__":
-        native = importlib.import_module("stoker._native")
-        value: Any = native.ffi.string(native.lib.stk_version()).decode()
-    elif name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-    else:
-        raise AttributeError(f"module 'stoker' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        import importlib
+
+        if name == "__version__":
+            native = importlib.import_module("stoker._native")
+            value: Any = native.ffi.string(native.lib.stk_version()).decode()
+        elif name in _HOME:
+            value = getattr(importlib.import_module(_HOME[name]), name)
+        else:
+            raise AttributeError(f"module 'stoker' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -216,7 +216,7 @@ class Loader:
         self._stop_ahead()
         if self._resized:
             self._reopen(self._epoch + 1 if self._begun else self._epoch)
-        elif self._begun:
+        elif self._begun and not self._take_end():
             self._set_epoch(self._epoch + 1)
         self._generation += 1
         if self._on_batch is not None:
@@ -238,6 +238,16 @@ class Loader:
         out, self._batch = self._convert(raw)
         self._warn(4)
         return out
+
+    def _take_end(self) -> bool:
+        """For trainers that count batches and never ask for the one after the last: takes the epoch's end, so
+        that what was prepared of the next epoch stays."""
+        if self._on_batch is not None or self._batch is None or self._batch.number + 1 != len(self):
+            return False
+        if self._core.next() is not None:
+            raise AssertionError("a batch after the last one of an epoch")
+        self._epoch, self._begun = self._epoch + 1, False
+        return True
 
     def _next_ahead(self, ahead: Ahead) -> Any:
         item = ahead.get()
@@ -338,6 +348,11 @@ class Loader:
     def sampler(self) -> Sampler:
         """Something with ``set_epoch`` and ``len``, for trainers that look for a sampler."""
         return Sampler(self)
+
+    @property
+    def batch_sampler(self) -> None:
+        """None: batches are made in C. Lightning looks for it beside ``sampler``."""
+        return None
 
     @property
     def transform(self) -> Transform:

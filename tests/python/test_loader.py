@@ -143,6 +143,18 @@ def test_an_abandoned_epoch_is_left(tiny: Path) -> None:
         next(newer)
 
 
+def test_trainers_that_count_batches(tiny: Path) -> None:
+    """Whoever stops after len(loader) batches, without asking for one more, gets the next epoch all the same."""
+    loader = stoker.Loader(stoker.open(tiny), 64, shuffle=True)
+    epochs = []
+    for _ in range(3):
+        iterator = iter(loader)
+        epochs.append([n for _ in range(len(loader)) for n in numbers(next(iterator)[0])])
+    whole = stoker.Loader(stoker.open(tiny), 64, shuffle=True)
+    assert epochs == [[n for images, _ in whole for n in numbers(images)] for _ in range(3)]
+    assert loader.stats()["batches"] == 12  # nothing was prepared in vain
+
+
 def test_float(tiny: Path) -> None:
     ds = stoker.open(tiny)
     pixels = np.stack([ds.image(i) for i in range(40)])

@@ -156,7 +156,7 @@ stoker.nothing
 
 def test_style() -> None:
     pytest.importorskip("ruff")
-    folders = [ROOT / "python", ROOT / "tests" / "python", ROOT / "examples" / "python", ROOT / "bench" / "python"]
+    folders = [ROOT / "python", ROOT / "examples" / "python", ROOT / "bench" / "python"]
     folders = [folder for folder in folders if folder.exists()]
     ruff = [sys.executable, "-m", "ruff"]
     for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anybody's HDF5 files, made by h5py in every layout that people use, read without libhdf5's lock."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stoker
+
+h5py = pytest.importorskip("h5py")
+pil = pytest.importorskip("PIL.Image")
+
+N, H, W = 23, 20, 30
+
+
+def pictures(channels: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    shape = (N, H, W, channels) if channels else (N, H, W)
+    return rng.integers(0, 256, shape, dtype=np.uint8)
+
+
+def check(path: Path, images: np.ndarray, labels: np.ndarray | None = None, **options: object) -> stoker.Dataset:
+    ds = stoker.open(path, **options)  # type: ignore[arg-type]
+    assert len(ds) == len(images)
+    for i in (0, 1, len(ds) // 2, len(ds) - 1):
+        want = images[i] if images[i].ndim == 3 else images[i][:, :, None]
+        got = ds.image(i)
+        assert np.array_equal(got.reshape(want.shape), want), i
+    if labels is not None:
+        assert np.array_equal(ds.labels, labels)
+    return ds
+
+
+LAYOUTS = {
+    "contiguous": {},
+    "one image a chunk": {"chunks": (1, H, W, 3)},
+    "seven images a chunk": {"chunks": (7, H, W, 3)},
+    "chunks inside images": {"chunks": (5, 8, 16, 1)},
+    "gzip": {"chunks": (4, H, W, 3), "compression": "gzip"},
+    "gzip shuffle": {"chunks": (4, H, W, 3), "compression": "gzip", "shuffle": True},
+    "fletcher32": {"chunks": (4, H, W, 3), "fletcher32": True},
+    "gzip fletcher32": {"chunks": (4, H, W, 3), "compression": "gzip", "fletcher32": True},
+    "guessed gzip": {"compression": "gzip"},
+    "lzf": {"chunks": (4, H, W, 3), "compression": "lzf"},
+    "resizable": {"chunks": (4, H, W, 3), "maxshape": (None, H, W, 3)},
+}
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest", ("v110", "v110")])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(tmp_path: Path, layout: str, libver: object) -> None:
+    images, labels = pictures(), np.arange(N) % 5
+    with h5py.File(tmp_path / "x.h5", "w", libver=libver) as f:
+        f.create_dataset("images", data=images, **LAYOUTS[layout])
+        f["labels"] = labels
+    check(tmp_path / "x.h5", images, labels)
+
+
+def test_names_groups_and_options(tmp_path: Path) -> None:
+    images, labels = pictures(), np.arange(N, dtype=np.int16)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["train/X"] = images
+        f["train/y"] = labels
+        f["val/pics"] = images[:5]
+        f["val/what"] = labels[:5]
+    check(tmp_path / "x.h5", images, labels)
+    check(tmp_path / "x.h5", images[:5], labels[:5], hdf5_images="/val/pics", hdf5_labels="val/what")
+    with pytest.raises(stoker.NotFoundError, match="train/X"):
+        stoker.open(tmp_path / "x.h5", hdf5_images="nothing")
+    with pytest.raises(stoker.Error, match="one for each"):
+        stoker.open(tmp_path / "x.h5", hdf5_images="train/X", hdf5_labels="val/what")
+
+
+def test_grey_and_planar(tmp_path: Path) -> None:
+    grey, color = pictures(0), pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["grey"] = grey
+        f["planar"] = color.transpose(0, 3, 1, 2)
+    check(tmp_path / "x.h5", grey, hdf5_images="grey")
+    check(tmp_path / "x.h5", color, hdf5_images="planar")
+
+
+def test_other_types_by_range(tmp_path: Path) -> None:
+    images = pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["f32"] = images.astype(np.float32) / 255
+        f["u16"] = images.astype(">u2") * 257
+        f["f64"] = images.transpose(0, 3, 1, 2).astype(np.float64) / 127.5 - 1
+    check(tmp_path / "x.h5", images, hdf5_images="f32", value_range=(0.0, 1.0))
+    check(tmp_path / "x.h5", images, hdf5_images="u16", value_range=(0.0, 65535.0))
+    check(tmp_path / "x.h5", images, hdf5_images="f64", value_range=(-1.0, 1.0))
+
+
+def test_user_block(tmp_path: Path) -> None:
+    images = pictures()
+    for options in ({}, {"chunks": (4, H, W, 3)}, {"chunks": (4, H, W, 3), "compression": "gzip"}):
+        with h5py.File(tmp_path / "x.h5", "w", userblock_size=1024) as f:
+            f.create_dataset("images", data=images, **options)
+        check(tmp_path / "x.h5", images)
+
+
+def test_never_written_chunks_and_fill_value(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        d = f.create_dataset("images", (N, H, W, 3), "u1", chunks=(4, H, W, 3), fillvalue=7)
+        d[4:8] = pictures()[4:8]
+        want = d[...]
+    check(tmp_path / "x.h5", want)
+
+
+def test_filter_mask_of_single_chunks(tmp_path: Path) -> None:
+    images = pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        d = f.create_dataset("images", data=images, chunks=(4, H, W, 3), compression="gzip")
+        d.id.write_direct_chunk((4, 0, 0, 0), images[4:8].tobytes(), filter_mask=1)
+    check(tmp_path / "x.h5", images)
+
+
+def jpegs() -> list[bytes]:
+    out = []
+    for picture in pictures():
+        data = io.BytesIO()
+        pil.fromarray(picture).save(data, "JPEG", quality=90)
+        out.append(data.getvalue())
+    return out
+
+
+def test_encoded_images(tmp_path: Path) -> None:
+    blobs = jpegs()
+    want = np.stack([np.asarray(pil.open(io.BytesIO(b)).convert("RGB")) for b in blobs])
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        d = f.create_dataset("vlen", (N,), dtype=h5py.vlen_dtype(np.uint8))
+        for i, b in enumerate(blobs):
+            d[i] = np.frombuffer(b, np.uint8)
+        f["labels"] = np.arange(N)
+        size = max(map(len, blobs))
+        f["opaque"] = np.array([np.void(b.ljust(size, b"\0")) for b in blobs])
+    ds = check(tmp_path / "x.h5", want, np.arange(N), hdf5_images="vlen")
+    loader = stoker.Loader(ds, batch_size=8, transform=stoker.Eval(16, resize=18), shuffle=False)
+    assert sum(len(x) for x, _ in loader) == N
+    check(tmp_path / "x.h5", want, hdf5_images="opaque")
+
+
+def test_columns(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["images"] = pictures()
+        f["name"] = [f"picture {i}" for i in range(N)]
+        f["score"] = np.arange(N, dtype=np.float32) / 2
+        f["box"] = np.arange(N * 4).reshape(N, 4)
+        f["flag"] = np.arange(N) % 2 == 0
+        f["unrelated"] = np.arange(3)
+    ds = stoker.open(tmp_path / "x.h5")
+    assert sorted(ds.columns) == ["box", "flag", "name", "score"]
+    _, _, row = ds[3]
+    assert row["name"] == "picture 3" and row["score"] == 1.5 and row["flag"] == False  # noqa: E712
+    assert np.array_equal(row["box"], [12, 13, 14, 15])
+
+
+def test_refusals(tmp_path: Path) -> None:
+    images = pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f.create_dataset("images", (N, H, W, 3), "u1", external=[(str(tmp_path / "raw"), 0, h5py.h5f.UNLIMITED)])
+        f["labels"] = np.arange(N)
+    with pytest.raises(stoker.Error, match="external or virtual"):
+        stoker.open(tmp_path / "x.h5", hdf5_images="images")
+    with h5py.File(tmp_path / "szip.h5", "w") as f:
+        f.create_dataset("images", data=images, chunks=(1, H, W, 3), scaleoffset=0)
+    with pytest.raises(stoker.Error, match="filter"):
+        stoker.open(tmp_path / "szip.h5")
+    (tmp_path / "short.h5").write_bytes((tmp_path / "x.h5").read_bytes()[:700])
+    with pytest.raises(stoker.CorruptError):
+        stoker.open(tmp_path / "short.h5")
+
+
+def test_open_while_a_writer_holds_it(tmp_path: Path) -> None:
+    """HDF5's own lock would refuse this, and fails outright on some network disks."""
+    images = pictures()
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as f:
+        f["images"] = images
+        f.flush()
+        check(path, images)
+
+
+def test_no_hdf5_call_after_open(tmp_path: Path) -> None:
+    """The process that reads has never loaded a data set through libhdf5: parsing happens in a child."""
+    images = pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f.create_dataset("images", data=images, chunks=(4, H, W, 3), compression="gzip")
+    code = (
+        "import stoker, sys\n"
+        "ds = stoker.open(sys.argv[1])\n"
+        "for i in range(len(ds)): ds.image(i)\n"
+        "fds = [__import__('os').readlink(f'/proc/self/fd/{n}') for n in __import__('os').listdir('/proc/self/fd') "
+        "if __import__('os').path.exists(f'/proc/self/fd/{n}')]\n"
+        "assert sum(f.endswith('x.h5') for f in fds) == 1, fds\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "x.h5")], check=True)
