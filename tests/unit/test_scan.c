@@ -161,7 +161,7 @@ static void test_no_folder(void)
 static void test_names_that_are_not_utf8(void)
 {
     static const char *const SORTED[] = {
-        "A", "a", "aa", "a\xc3\xa9" /* a, U+E9 */, "a\xc3" "a" /* a, U+DCC3, a */,
+        "A", "a", "aa", "a\xc3\xa9" /* a, U+E9 */, ("a\xc3" "a") /* a, U+DCC3, a */,
         "a\xe9" /* a, U+DCE9 */, "a\xef\xbc\xa1" /* a, U+FF21 */, "a\xf0\x9f\x98\x80" /* a, U+1F600 */, "b",
     };
     enum { N = sizeof SORTED / sizeof *SORTED };
