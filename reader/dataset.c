@@ -5,6 +5,7 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "reader/dataset_internal.h"
+#include "reader/sample_render.h"
 
 void stk_dataset_options_init(stk_dataset_options *options)
 {
@@ -142,10 +143,26 @@ stk_status stk_dataset_row(const stk_dataset *d, uint64_t i, stk_row *row, stk_e
     return d->storage->ops->row(d->storage, i, row, error);
 }
 
+stk_status stk_dataset_image_row(const stk_dataset *d, uint64_t i, stk_row *row, stk_error *error)
+{
+    STK_TRY(stk_dataset_row(d, i, row, error));
+    if (row->encoding != STK_ENCODING_UNKNOWN) return STK_OK;
+    stk_workbench *bench;
+    STK_TRY(stk_dataset_take_bench(d, &bench, error));
+    const uint8_t *data;
+    stk_payload_begin_round(&bench->payload);
+    stk_status status = stk_payload_get(d->payload, &bench->payload, i, row, &data, error);
+    if (status == STK_OK) status = stk_row_resolve(bench->codec, data, row, error);
+    stk_dataset_give_bench(d, bench);
+    return status;
+}
+
 stk_status stk_dataset_record(const stk_dataset *d, uint64_t i, stk_record_info *out, stk_error *error)
 {
     stk_row row;
     STK_TRY(stk_dataset_row(d, i, &row, error));
+    /* A picture whose header cannot be read is a record all the same: of unknown encoding. */
+    if (row.encoding == STK_ENCODING_UNKNOWN) (void)stk_dataset_image_row(d, i, &row, NULL);
     *out = (stk_record_info){
         .label = row.label,
         .width = row.width,

@@ -39,12 +39,13 @@ static stk_status fill_job(const stk_image_request *r, stk_render_job *job, stk_
     return STK_OK;
 }
 
-static stk_status render(const stk_dataset *d, stk_workbench *bench, uint64_t i, const stk_row *row,
+static stk_status render(const stk_dataset *d, stk_workbench *bench, uint64_t i, stk_row *row,
                          const stk_image_request *request, stk_buffer *out, stk_render_job *job, stk_error *error)
 {
     const uint8_t *data;
     stk_payload_begin_round(&bench->payload);
     STK_TRY(stk_payload_get(d->payload, &bench->payload, i, row, &data, error));
+    STK_TRY(stk_row_resolve(bench->codec, data, row, error));
     STK_TRY(stk_job_from_row(d, row, data, job, error));
     STK_TRY(fill_job(request, job, error));
     size_t n_bytes;

@@ -29,6 +29,9 @@ struct stk_dataset {
 /* Row i, with i checked against the length. */
 stk_status stk_dataset_row(const stk_dataset *dataset, uint64_t i, stk_row *row, stk_error *error);
 
+/* The same, with what the row does not tell of an image taken from its payload (stk_row_resolve). */
+stk_status stk_dataset_image_row(const stk_dataset *dataset, uint64_t i, stk_row *row, stk_error *error);
+
 /* The shared table set that a row names (row->tables), built at first use; NULL when it names none. */
 stk_status stk_dataset_tables(const stk_dataset *dataset, const stk_row *row, const stk_tile_tables **out,
                               stk_error *error);

@@ -135,9 +135,10 @@ static stk_status render_whole(const stk_dataset *d, stk_workbench *bench, const
     return stk_job_run(bench->codec, &job, false, error);
 }
 
-static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, const stk_row *row, const uint8_t *data,
+static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row *row, const uint8_t *data,
                              stk_error *error)
 {
+    STK_TRY(stk_row_resolve(bench->codec, data, row, error));
     if (row->encoding == STK_ENCODING_ARRAY) {
         stk_array_info info;
         return stk_array_parse(data, (size_t)row->n_bytes, &info, error);

@@ -53,7 +53,7 @@ static void first_size(const stk_pipeline *p, stk_sampler_view *view, const stk_
     for (uint32_t j = 0; j < share->n; j++) {
         stk_row row;
         stk_pick pick = stk_sampler_at(p->sampler, view, (share->first + j) % p->schedule.length);
-        if (stk_dataset_row(p->env.dataset, pick.id, &row, NULL) != STK_OK || row.width == 0) continue;
+        if (stk_dataset_image_row(p->env.dataset, pick.id, &row, NULL) != STK_OK || row.width == 0) continue;
         *width = row.width;
         *height = row.height;
         return;

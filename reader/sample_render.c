@@ -20,6 +20,20 @@ stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, cons
     return row->tables == 0 ? STK_OK : stk_dataset_tables(dataset, row, &job->tables, error);
 }
 
+stk_status stk_row_resolve(stk_codec_ctx *codec, const uint8_t *data, stk_row *row, stk_error *error)
+{
+    stk_image_info info;
+    if (row->encoding != STK_ENCODING_UNKNOWN) return STK_OK;
+    STK_TRY(stk_codec_probe(codec, data, (size_t)row->n_bytes, &info, error));
+    bool turned = info.orientation >= 5;
+    row->encoding = (uint8_t)info.encoding;
+    row->width = turned ? info.height : info.width;
+    row->height = turned ? info.width : info.height;
+    row->orientation = info.orientation;
+    row->channels = info.channels;
+    return STK_OK;
+}
+
 stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, bool ignore_damage, stk_error *error)
 {
     stk_damage_report damage;

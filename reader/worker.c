@@ -6,6 +6,7 @@
 #include "common/fail.h"
 #include "common/rng.h"
 #include "reader/clock.h"
+#include "reader/sample_render.h"
 
 enum {
     SUBSTITUTE_TRIES = 16,
@@ -104,7 +105,7 @@ static void time_sample(stk_pipeline *p, stk_worker *w, uint64_t start, uint64_t
 }
 
 /* Reads and runs a sample whose row is known. */
-static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, const sample *s, bool timed,
+static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s, bool timed,
                             stk_error *error)
 {
     const uint8_t *data;
@@ -130,6 +131,9 @@ static void write_entries(const stk_pipeline *p, stk_slot *slot, const sample *s
         slot->labels[e] = label;
         slot->statuses[e] = (int32_t)status;
     }
+        status = stk_row_resolve(w->bench->codec, data, &s->row, error);
+    }
+    if (status == STK_OK) {
 }
 
 /* ---- Bad samples. */
