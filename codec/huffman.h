@@ -51,7 +51,7 @@ typedef struct stk_huffman_entry {
 } stk_huffman_entry;
 
 typedef struct stk_huffman_table {
-    stk_huffman_entry entries[1 << STK_HUFFMAN_BITS];
+    _Alignas(64) stk_huffman_entry entries[1 << STK_HUFFMAN_BITS]; /* built as words, with wide stores */
     /* For codes longer than the table: codes of l bits are below limit[l] (left-aligned to 16 bits), and
      * symbols[(code >> (16 - l)) + offset[l]]. */
     uint32_t limit[STK_TILE_MAX_CODE_BITS + 1];

@@ -222,12 +222,15 @@ stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_p
     return stk_tile_symbolise(state, coefs, false, counts, &extreme, error);
 }
 
-/* Bits that the counted symbols take with these codes, values not counted. */
+/* Bits that the counted symbols take with these codes, values not counted; UINT64_MAX when one has no code. */
 static uint64_t code_bits(const stk_symbol_counts counts, const uint32_t (*codes)[256], int n_tables)
 {
     uint64_t bits = 0;
     for (int t = 0; t < n_tables; t++) {
-        for (int s = 0; s < 256; s++) bits += (uint64_t)counts[t][s] * (codes[t][s] & 255);
+        for (int s = 0; s < 256; s++) {
+            if (counts[t][s] != 0 && codes[t][s] == 0) return UINT64_MAX;
+            bits += (uint64_t)counts[t][s] * (codes[t][s] & 255);
+        }
     }
     return bits;
 }
@@ -291,6 +294,7 @@ static uint64_t choose_tables(const stk_coefs *coefs, const stk_symbol_counts co
         own_quant(coefs, &shared);
     }
     uint64_t shared_bits = code_bits(counts, options->tables->codes, n_tables);
+    if (shared_bits == UINT64_MAX) return own_bits;
     if (shared_bits / 8 + stk_tile_head_bytes(&shared) > own_bits / 8 + stk_tile_head_bytes(&own)) return own_bits;
     *head = shared;
     memcpy(codes, options->tables->codes, sizeof options->tables->codes);
