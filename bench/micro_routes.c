@@ -29,7 +29,7 @@
 
 #include "common/hash.h"
 
-enum { SIZE = 224, TURN = 25, MAX_ROUNDS = 99, BATCH = 64 };
+enum { SIZE = 224, TURN = 25, MAX_ROUNDS = 99, BATCH = 64, LOADER_BATCHES = 48 /* long against the few that are ready ahead */ };
 typedef enum route { ROUTE_FULL, ROUTE_KEEP, ROUTE_TILES, ROUTE_LOADER, N_ROUTES } route;
 static const char *const NAMES[N_ROUTES] = {"full", "keep", "tiles", "loader"};
 
@@ -149,7 +149,7 @@ static double loader_round(bench *b)
     stk_error error = {0};
     size_t images = 0;
     double process = cpu(CLOCK_PROCESS_CPUTIME_ID), self = cpu(CLOCK_THREAD_CPUTIME_ID);
-    while (images < b->n) {
+    while (images < b->n || images < LOADER_BATCHES * BATCH) {
         stk_batch *batch = NULL;
         stk_status s = stk_loader_next(b->loader, -1, &batch, &error);
         if (s == STK_END) continue;
@@ -184,6 +184,7 @@ static void open_loader(bench *b, const char *path)
     o.transform.filter = b->filter;
     o.batch_size = BATCH < b->n ? BATCH : (uint32_t)b->n;
     o.n_threads = 1;
+    o.repeats = 16;
     check(stk_loader_open(b->dataset, &o, &b->loader, &error), &error, "loader");
 }
 
