@@ -115,6 +115,9 @@ static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, samp
     if (timed) read = stk_now_ns();
     if (status == STK_OK) {
         add(&w->bytes_read, s->row.n_bytes);
+        status = stk_row_resolve(w->bench->codec, data, &s->row, error);
+    }
+    if (status == STK_OK) {
         status = run_views(p, w, slot, s, data, error);
     }
     if (status == STK_OK && p->n_columns > 0) status = write_columns(p, slot, s, error);
@@ -131,9 +134,6 @@ static void write_entries(const stk_pipeline *p, stk_slot *slot, const sample *s
         slot->labels[e] = label;
         slot->statuses[e] = (int32_t)status;
     }
-        status = stk_row_resolve(w->bench->codec, data, &s->row, error);
-    }
-    if (status == STK_OK) {
 }
 
 /* ---- Bad samples. */
