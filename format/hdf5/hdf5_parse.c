@@ -43,6 +43,34 @@ static void fail(parser *p, stk_status status, const char *what)
     if (p->status == STK_OK) p->status = stk_fail(&p->error, status, "%s", what);
 }
 
+static herr_t look_for_version(unsigned n, const H5E_error2_t *error, void *data)
+{
+    (void)n;
+    if (error->desc != NULL && strstr(error->desc, "version") != NULL) *(bool *)data = true;
+    return 0;
+}
+
+/* Whether the last HDF5 call failed because a header is of a version that this library does not know: files
+ * made with libver="latest" are for their own library and newer ones only. */
+static bool is_newer_version(void)
+{
+    bool found = false;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_for_version, &found);
+    return found;
+}
+
+static void fail_open(parser *p, const char *name)
+{
+    if (p->status != STK_OK) return;
+    if (is_newer_version())
+        p->status = stk_fail(&p->error, STK_ERR_UNSUPPORTED,
+                             "'%.200s' was written by a newer HDF5 than the %s in use here; write it again without "
+                             "libver='latest', or: h5repack --high=V110 OLD NEW",
+                             name, p->head.library);
+    else
+        p->status = stk_fail(&p->error, STK_ERR_CORRUPT, "data set '%.200s' cannot be opened", name);
+}
+
 static bool is_bool_enum(hid_t type)
 {
     if (H5Tget_nmembers(type) != 2 || H5Tget_size(type) != 1) return false;
@@ -287,7 +315,7 @@ static void add_dataset(parser *p, hid_t file, const char *name)
     stk_h5_dataset d = {.address = STK_H5_NO_ADDRESS};
     int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
     if (type < 0 || list < 0 || rank < 0) {
-        fail(p, STK_ERR_CORRUPT, "a data set cannot be opened");
+        fail_open(p, name);
     } else if (rank <= STK_H5_MAX_RANK) {
         hsize_t dims[STK_H5_MAX_RANK] = {0};
         H5Sget_simple_extent_dims(space, dims, NULL);
@@ -397,7 +425,9 @@ stk_h5_plan *stk_h5_parse(const char *path, size_t *n_bytes, stk_h5_open_file **
     H5get_libversion(&major, &minor, &release);
     snprintf(p.head.library, sizeof p.head.library, "%u.%u.%u", major, minor, release);
     p.open->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (p.open->file < 0) {
+    if (p.open->file < 0 && is_newer_version()) {
+        fail_open(&p, "/");
+    } else if (p.open->file < 0) {
         fail(&p, STK_ERR_CORRUPT,
              "HDF5 cannot open it: truncated, damaged, or left open by a writer that died (h5clear -s may help)");
     } else {

@@ -29,12 +29,19 @@ def check(path: Path, images: np.ndarray, labels: np.ndarray | None = None, **op
     ds = stoker.open(path, **options)  # type: ignore[arg-type]
     assert len(ds) == len(images)
     for i in (0, 1, len(ds) // 2, len(ds) - 1):
-        want = images[i] if images[i].ndim == 3 else images[i][:, :, None]
-        got = ds.image(i)
-        assert np.array_equal(got.reshape(want.shape), want), i
+        want = images[i] if images[i].ndim == 3 else np.repeat(images[i][:, :, None], 3, axis=2)  # grey is widened
+        assert np.array_equal(ds.image(i), want), i
     if labels is not None:
         assert np.array_equal(ds.labels, labels)
     return ds
+
+
+def linked_hdf5(folder: Path) -> tuple[int, ...]:
+    """The version of the HDF5 library that stoker parses with."""
+    with h5py.File(folder / "version.h5", "w") as f:
+        f["images"] = pictures()
+    text = stoker.open(folder / "version.h5").metadata["hdf5_library"]
+    return tuple(int(part) for part in text.split("."))
 
 
 LAYOUTS = {
@@ -59,7 +66,11 @@ def test_layouts(tmp_path: Path, layout: str, libver: object) -> None:
     with h5py.File(tmp_path / "x.h5", "w", libver=libver) as f:
         f.create_dataset("images", data=images, **LAYOUTS[layout])
         f["labels"] = labels
-    check(tmp_path / "x.h5", images, labels)
+    try:
+        check(tmp_path / "x.h5", images, labels)
+    except stoker.UnsupportedError as error:
+        # "latest" is the format of h5py's own HDF5, which an older library cannot read; it must say so.
+        assert libver == "latest" and "newer HDF5" in str(error) and linked_hdf5(tmp_path) < h5py.version.hdf5_version_tuple
 
 
 def test_names_groups_and_options(tmp_path: Path) -> None:
