@@ -15,20 +15,26 @@
 #include "common/fail.h"
 #include "common/hash.h"
 #include "reader/bitmap.h"
+#include "reader/clock.h"
 #include "reader/file_system.h"
 
 enum {
     SCRATCH_KEPT = 64 << 20,    /* scratch above this is given back after the outlier that needed it */
     PREFETCH_BYTES = 8192,      /* larger records: the hardware's own prefetch does as well */
-    CACHE_LINE = 64
+    CACHE_LINE = 64,
+    RESIDENT_NS = 150000,       /* a byte that takes longer was not in memory */
+    /* One call brings in no more than the device's read_ahead_kb, whatever it is asked for (mm/readahead.c,
+     * force_page_cache_ra), and 128 KiB is the smallest in common use. */
+    ASK_BYTES = 128 << 10
 };
 
-/* An open file; immutable once published in source->files. */
+/* An open file; immutable once published in source->files, but for the flag. */
 typedef struct payload_file {
     stk_file file;
     uint64_t n_bytes;
     const uint8_t *map; /* NULL: pread only */
     stk_fs_kind kind;
+    atomic_flag taken_over; /* the kernel's own read-ahead is off */
 } payload_file;
 
 struct stk_payload_source {
@@ -37,6 +43,7 @@ struct stk_payload_source {
     stk_verify_mode verify;
     uint64_t max_record_bytes;
     bool fits_memory;
+    bool pretend_remote;
     stk_bitmap touched; /* record was read once, and its checksum was right */
     _Atomic(payload_file *) *files;
 };
@@ -63,7 +70,8 @@ static stk_status file_open(const stk_payload_source *s, uint32_t number, payloa
         free(f);
         return status;
     }
-    f->kind = stk_fs_kind_of(f->file.fd);
+    f->kind = s->pretend_remote ? STK_FS_OTHER : stk_fs_kind_of(f->file.fd);
+    atomic_flag_clear(&f->taken_over);
     if (f->n_bytes > 0 && f->n_bytes <= SIZE_MAX && wants_map(s, f->kind)) {
         void *map = mmap(NULL, (size_t)f->n_bytes, PROT_READ, MAP_SHARED, f->file.fd, 0);
         /* A file that cannot be mapped (address space limit, odd file system) can still be read. */
@@ -126,6 +134,8 @@ void stk_payload_close(stk_payload_source **source)
     free(s);
     *source = NULL;
 }
+
+void stk_payload_pretend_remote(stk_payload_source *s) { s->pretend_remote = true; }
 
 const char *stk_payload_road(const stk_payload_source *s)
 {
@@ -197,6 +207,17 @@ static stk_status read_record(const stk_payload_source *s, stk_payload_ctx *ctx,
     return s->storage->ops->fetch(s->storage, i, row, ctx->scratch.data, error);
 }
 
+/* Compares the checksum where that is due, and remembers it. */
+static stk_status accept(const stk_payload_source *s, uint64_t i, const stk_row *row, const payload_file *f,
+                         const uint8_t *data, stk_error *error)
+{
+    bool touched = stk_bitmap_get(&s->touched, i);
+    if (row->has_xxh3 && (s->verify == STK_VERIFY_ALWAYS || (s->verify == STK_VERIFY_FIRST && !touched)))
+        STK_TRY(check_hash(data, row, f != NULL ? f->file.path : s->storage->ops->name, error));
+    if (!touched) stk_bitmap_set(&s->touched, i);
+    return STK_OK;
+}
+
 stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,
                            const uint8_t **data, stk_error *error)
 {
@@ -210,18 +231,22 @@ stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, ui
         if (!stk_range_inside(row->offset, row->n_bytes, f->n_bytes))
             return stk_fail(error, STK_ERR_CORRUPT, "%s: a record reaches beyond the file's end", f->file.path);
     }
-    bool touched = stk_bitmap_get(&s->touched, i);
-    if (touched && f != NULL && f->map != NULL) {
+    if (stk_bitmap_get(&s->touched, i) && f != NULL && f->map != NULL) {
         STK_TRY(check_size(ctx, row, f, error));
         *data = f->map + row->offset;
     } else {
         STK_TRY(read_record(s, ctx, i, row, f, error));
         *data = ctx->scratch.data;
     }
-    if (row->has_xxh3 && (s->verify == STK_VERIFY_ALWAYS || (s->verify == STK_VERIFY_FIRST && !touched)))
-        STK_TRY(check_hash(*data, row, f != NULL ? f->file.path : s->storage->ops->name, error));
-    if (!touched) stk_bitmap_set(&s->touched, i);
-    return STK_OK;
+    return accept(s, i, row, f, *data, error);
+}
+
+stk_status stk_payload_accept(const stk_payload_source *s, uint64_t i, const stk_row *row, const uint8_t *data,
+                              stk_error *error)
+{
+    payload_file *f;
+    STK_TRY(file_get(s, row->file, &f, error));
+    return accept(s, i, row, f, data, error);
 }
 
 void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row *row)
@@ -234,25 +259,52 @@ void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row
     for (uint64_t k = 0; k < row->n_bytes; k += CACHE_LINE) __builtin_prefetch(p + k);
 }
 
-/* One byte by RWF_NOWAIT: EAGAIN when the page would have to be read. Where the file system does not know that
- * flag, a read would be the only way to find out. */
-stk_residency stk_payload_residency(const stk_payload_source *s, const stk_row *row)
+bool stk_payload_resident(const stk_payload_source *s, const stk_row *row)
 {
     payload_file *f;
     if (row->offset == UINT64_MAX || row->n_bytes == 0 || file_get(s, row->file, &f, NULL) != STK_OK)
-        return STK_RESIDENT; /* nothing that could be asked for */
-    if (f->kind == STK_FS_MEMORY) return STK_RESIDENT;
+        return true; /* nothing that could be asked for */
+    if (f->kind == STK_FS_MEMORY || s->pretend_remote) return !s->pretend_remote;
     uint8_t byte;
     struct iovec piece = {.iov_base = &byte, .iov_len = 1};
-    ssize_t got = preadv2(f->file.fd, &piece, 1, (off_t)(row->offset + row->n_bytes - 1), RWF_NOWAIT);
-    if (got >= 0) return STK_RESIDENT;
-    return errno == EAGAIN ? STK_NOT_RESIDENT : STK_RESIDENCY_UNKNOWN;
+    off_t last = (off_t)(row->offset + row->n_bytes - 1);
+    ssize_t got = preadv2(f->file.fd, &piece, 1, last, RWF_NOWAIT);
+    if (got >= 0) return true;
+    if (errno == EAGAIN) return false;
+    uint64_t start = stk_now_ns();
+    (void)stk_file_read_at(&f->file, &byte, 1, (uint64_t)last, NULL);
+    return stk_now_ns() - start < RESIDENT_NS;
 }
 
-void stk_payload_ask(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes)
+/* Once a file's records are asked for by us, the kernel's guesses only read what nobody wants: after a record that
+ * it was asked for in two parts it takes the file for a stream and reads on (measured: a third more than
+ * needed). */
+static void take_over(payload_file *f)
+{
+    if (!atomic_flag_test_and_set(&f->taken_over)) (void)posix_fadvise(f->file.fd, 0, 0, POSIX_FADV_RANDOM);
+}
+
+bool stk_payload_ask(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes)
 {
     payload_file *f;
-    if (file_get(s, file, &f, NULL) != STK_OK || f->kind == STK_FS_MEMORY) return;
-    /* A refusal (no such advice on this file system) leaves the reading to the decoders. */
-    (void)posix_fadvise(f->file.fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_WILLNEED);
+    if (file_get(s, file, &f, NULL) != STK_OK || f->kind == STK_FS_MEMORY) return true;
+    if (f->kind == STK_FS_OTHER) return false;
+    take_over(f);
+    uint64_t end = offset + n_bytes;
+    for (uint64_t at = offset; at < end;) {
+        uint64_t next = (at / ASK_BYTES + 1) * ASK_BYTES, stop = next < end ? next : end;
+        /* A refusal leaves the reading to the decoders. */
+        if (posix_fadvise(f->file.fd, (off_t)at, (off_t)(stop - at), POSIX_FADV_WILLNEED) != 0) break;
+        at = stop;
+    }
+    return true;
+}
+
+bool stk_payload_read_range(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes,
+                            uint8_t *data)
+{
+    payload_file *f;
+    if (file_get(s, file, &f, NULL) != STK_OK) return false;
+    take_over(f);
+    return stk_file_read_at(&f->file, data, (size_t)n_bytes, offset, NULL) == STK_OK;
 }

@@ -44,6 +44,10 @@ typedef struct stk_file_check {
     uint32_t round;
 } stk_file_check;
 
+/* For tests, before anything was read: treats all files as if they lay on a file system that heeds no advice, with
+ * nothing in memory. */
+void stk_payload_pretend_remote(stk_payload_source *source);
+
 /* What a thread keeps between records. */
 typedef struct stk_payload_ctx {
     stk_buffer scratch;
@@ -66,12 +70,20 @@ stk_status stk_payload_get(const stk_payload_source *source, stk_payload_ctx *ct
 /* Brings the cache lines of a small record near, when it can be had without a system call. Never fails. */
 void stk_payload_prefetch(const stk_payload_source *source, uint64_t i, const stk_row *row);
 
-typedef enum stk_residency { STK_RESIDENT, STK_NOT_RESIDENT, STK_RESIDENCY_UNKNOWN } stk_residency;
+/* The same for a payload that was read elsewhere (haul.h). Checks it as the options say. */
+stk_status stk_payload_accept(const stk_payload_source *source, uint64_t i, const stk_row *row, const uint8_t *data,
+                              stk_error *error);
 
-/* Whether the record's last byte is in memory now, found without waiting for a disk. */
-stk_residency stk_payload_residency(const stk_payload_source *source, const stk_row *row);
+/* Whether the record's last byte is in memory. Where the file system does not say (RWF_NOWAIT), the byte is read, and a
+ * read that took long was no hit: the call then waits for a disk. */
+bool stk_payload_resident(const stk_payload_source *source, const stk_row *row);
 
-/* Asks the system to bring a range of a file into its cache; returns without waiting for it. */
-void stk_payload_ask(const stk_payload_source *source, uint32_t file, uint64_t offset, uint64_t n_bytes);
+/* Asks the system to bring a range of a file into its cache; returns without waiting for it. False, with nothing
+ * done, where the file system is not known to heed that: read the range instead. */
+bool stk_payload_ask(const stk_payload_source *source, uint32_t file, uint64_t offset, uint64_t n_bytes);
+
+/* Reads a range of a file; false when that fails. */
+bool stk_payload_read_range(const stk_payload_source *source, uint32_t file, uint64_t offset, uint64_t n_bytes,
+                            uint8_t *data);
 
 #endif

@@ -176,13 +176,16 @@ static void open_next_batch(stk_pipeline *p)
     if (made.slot != NULL) {
         made.slot->serial = p->tail;
         made.slot->generation = generation;
+        made.slot->sequence = p->opened;
     }
     p->tickets[p->tail % p->n_ahead] = made;
     p->tail++;
+    p->opened += share.n;
     p->next_open = made.last ? epoch_start(start.epoch + 1) : made.after;
     p->open = made.slot;
     p->open_next = 0;
     if (made.ready && p->tail - 1 == p->head) pthread_cond_signal(&p->ready_cond);
+    if (made.ready && p->readahead != NULL) stk_readahead_advance(p->readahead, share.n); /* nobody will claim them */
 }
 
 /* ---- Workers. */
@@ -344,6 +347,7 @@ stk_status stk_pipeline_next(stk_pipeline *p, int timeout_ms, stk_batch **out, s
 static void drop_prepared(stk_pipeline *p)
 {
     p->generation++;
+    p->opened = 0;
     stk_slot *open = p->open;
     uint32_t unclaimed = open != NULL ? open->share.n - p->open_next : 0;
     p->open = NULL;

@@ -85,6 +85,7 @@ typedef struct stk_pipeline {
     stk_place next_out;  /* what the consumer has got so far */
     bool end_pending;    /* STK_END is due */
     stk_ticket *tickets; /* [n_ahead]; serial s is at s % n_ahead */
+    uint64_t opened;     /* samples of the batches opened in this generation */
     uint64_t head, tail; /* serials: next to deliver, next to open */
     stk_slot *open;      /* samples of it are left to claim; NULL = none */
     uint32_t open_next;  /* first unclaimed sample of it */

@@ -8,22 +8,20 @@
 
 #include "common/cgroup.h"
 #include "common/fail.h"
+#include "reader/haul.h"
 
 enum {
     LIST_BYTES = 8 << 20,     /* of a list; sorting a longer one would delay the first request */
     LIST_RECORDS = 4096,
     WINDOW_RECORDS = 1 << 18, /* page order: a list is a window, so that its pages are read as ranges */
+    RANGE_BYTES = 512 << 10,  /* longer ranges are read by several requests */
     GAP_BYTES = 32 << 10,     /* smaller gaps are read along: cheaper than another request */
     RING = 256,               /* lists asked for and not yet claimed */
+    FIRST_BYTES = 24 << 20,   /* asked for before anything was claimed */
     PROBES = 4,
     DISTRUST = 16             /* lists asked for without probing after a slow read */
 };
 static const uint64_t auto_budget = 128 << 20, least_budget = 16 << 20;
-
-typedef struct range {
-    uint64_t offset, n_bytes;
-    uint32_t file;
-} range;
 
 /* A list that was asked for: gone from the budget when `end` samples are claimed. */
 typedef struct asked {
@@ -34,6 +32,7 @@ struct stk_readahead {
     stk_readahead_options o;
     uint64_t budget, list_bytes, mean_bytes;
     uint32_t list_records;
+    stk_haulage *haulage; /* for file systems that do not heed advice */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -53,10 +52,11 @@ struct stk_readahead {
     stk_share share;
     uint32_t in_share;  /* samples of it already walked */
     uint64_t walked;    /* samples since the generation began */
-    range *ranges;
+    stk_wanted *wanted; /* [list_records] */
     asked ring[RING];
     uint32_t ring_first, ring_n;
     uint64_t outstanding; /* bytes in the ring */
+    uint64_t retired;     /* bytes that were, since the generation began */
 };
 
 /* ---- Walking the sequence. */
@@ -118,19 +118,19 @@ static bool all_resident(stk_readahead *r, uint64_t n)
     for (uint64_t k = 0; k < among; k += step) {
         stk_row row;
         uint64_t place = (r->share.first + r->in_share + k) % r->o.schedule.length;
-        if (row_at(r, place, &row) && stk_payload_residency(r->o.dataset->payload, &row) != STK_RESIDENT) return false;
+        if (row_at(r, place, &row) && !stk_payload_resident(r->o.dataset->payload, &row)) return false;
     }
     return true;
 }
 
 static int by_place(const void *a, const void *b)
 {
-    const range *x = a, *y = b;
+    const stk_wanted *x = a, *y = b;
     if (x->file != y->file) return x->file < y->file ? -1 : 1;
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Takes samples off the sequence into r->ranges until the list is full, or the epoch or window ends. */
+/* Takes samples off the sequence into r->wanted until the list is full, or the epoch or window ends. */
 static uint32_t collect(stk_readahead *r, uint64_t *n_bytes)
 {
     uint32_t n = 0;
@@ -142,7 +142,8 @@ static uint32_t collect(stk_readahead *r, uint64_t *n_bytes)
         uint64_t place = place_now(r);
         if (place >= window_end) break;
         if (row_at(r, place, &row)) {
-            r->ranges[n++] = (range){.file = row.file, .offset = row.offset, .n_bytes = row.n_bytes};
+            r->wanted[n++] = (stk_wanted){
+                .file = row.file, .offset = row.offset, .n_bytes = row.n_bytes, .sequence = r->walked};
             *n_bytes += row.n_bytes;
         }
         skip(r, 1);
@@ -158,22 +159,33 @@ static bool superseded(stk_readahead *r)
     return yes;
 }
 
+/* How many of the n sorted records from `first` on make one range; *end is where it ends. */
+static uint32_t one_range(const stk_wanted *first, uint32_t n, uint64_t *end)
+{
+    uint32_t k = 1;
+    *end = first->offset + first->n_bytes;
+    for (; k < n && first[k].file == first->file && first[k].offset <= *end + GAP_BYTES; k++) {
+        uint64_t its = first[k].offset + first[k].n_bytes;
+        if (its > *end && its - first->offset > RANGE_BYTES) break;
+        if (its > *end) *end = its;
+    }
+    return k;
+}
+
 /* Sorts the list and asks for it in ranges. */
 static void ask(stk_readahead *r, uint32_t n)
 {
-    qsort(r->ranges, n, sizeof *r->ranges, by_place);
+    qsort(r->wanted, n, sizeof *r->wanted, by_place);
     for (uint32_t i = 0; i < n;) {
-        range whole = r->ranges[i];
-        uint64_t end = whole.offset + whole.n_bytes;
-        for (i++; i < n && r->ranges[i].file == whole.file && r->ranges[i].offset <= end + GAP_BYTES &&
-                  end - whole.offset < LIST_BYTES;
-             i++) {
-            uint64_t its = r->ranges[i].offset + r->ranges[i].n_bytes;
-            if (its > end) end = its;
-        }
-        /* The call blocks when the device's queue is full: look up now and then. */
+        const stk_wanted *first = &r->wanted[i];
+        uint64_t end;
+        uint32_t k = one_range(first, n - i, &end);
+        /* Either call blocks when the device's queue is full: look up now and then. */
         if (superseded(r)) return;
-        stk_payload_ask(r->o.dataset->payload, whole.file, whole.offset, end - whole.offset);
+        if (!stk_payload_ask(r->o.dataset->payload, first->file, first->offset, end - first->offset) &&
+            !stk_haulage_fetch(r->haulage, first, k))
+            return;
+        i += k;
     }
 }
 
@@ -199,12 +211,31 @@ static void retire(stk_readahead *r, uint64_t claimed)
 {
     while (r->ring_n > 0 && r->ring[r->ring_first].end <= claimed) {
         r->outstanding -= r->ring[r->ring_first].n_bytes;
+        r->retired += r->ring[r->ring_first].n_bytes;
         r->ring_first = (r->ring_first + 1) % RING;
         r->ring_n--;
     }
 }
 
-/* The claimed count at which a quarter of the budget is free again. */
+static void restart(stk_readahead *r)
+{
+    r->my_generation = r->generation;
+    stk_haulage_resume(r->haulage);
+    r->walked = 0;
+    r->ring_first = r->ring_n = 0;
+    r->outstanding = r->retired = 0;
+    start_epoch(r, r->epoch, r->cursor);
+}
+
+/* A slow start: with the whole budget asked for at once, the first records would share the device with all the
+ * others, and the first batch would wait for the whole budget. */
+static uint64_t limit(const stk_readahead *r)
+{
+    uint64_t now = FIRST_BYTES + r->retired;
+    return r->o.page_order || now > r->budget ? r->budget : now;
+}
+
+/* The claimed count at which an eighth of the limit is free again. */
 static uint64_t wake_point(const stk_readahead *r)
 {
     uint64_t free_bytes = 0, end = 0;
@@ -212,18 +243,9 @@ static uint64_t wake_point(const stk_readahead *r)
         const asked *a = &r->ring[(r->ring_first + i) % RING];
         free_bytes += a->n_bytes;
         end = a->end;
-        if (free_bytes >= r->budget / 4) break;
+        if (free_bytes >= limit(r) / 8) break;
     }
     return end;
-}
-
-static void restart(stk_readahead *r)
-{
-    r->my_generation = r->generation;
-    r->walked = 0;
-    r->ring_first = r->ring_n = 0;
-    r->outstanding = 0;
-    start_epoch(r, r->epoch, r->cursor);
 }
 
 /* Waits, with the lock held, until there is room in the budget. */
@@ -232,7 +254,7 @@ static void wait_for_room(stk_readahead *r)
     while (!r->stop && r->generation == r->my_generation) {
         uint64_t claimed = atomic_load(&r->claimed);
         retire(r, claimed);
-        if (r->ring_n < RING && (r->outstanding < r->budget || r->ring_n == 0)) break;
+        if (r->ring_n < RING && (r->outstanding < limit(r) || r->ring_n == 0)) break;
         uint64_t at = wake_point(r);
         atomic_store(&r->wake_at, at);
         /* Whoever claims past it from now on sees the mark; whoever did before is seen here. */
@@ -268,6 +290,7 @@ void stk_readahead_seek(stk_readahead *r, uint64_t epoch, uint64_t cursor)
     r->epoch = epoch;
     r->cursor = cursor;
     atomic_store(&r->claimed, 0);
+    stk_haulage_reset(r->haulage); /* refuses until the thread has seen the new generation */
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
 }
@@ -281,6 +304,13 @@ void stk_readahead_advance(stk_readahead *r, uint32_t n)
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
 }
+
+const uint8_t *stk_readahead_take(stk_readahead *r, uint64_t sequence, const stk_row *row, stk_haul **haul)
+{
+    return stk_haulage_take(r->haulage, sequence, row, haul);
+}
+
+void stk_readahead_done(stk_readahead *r, stk_haul *haul) { stk_haulage_done(r->haulage, haul); }
 
 void stk_readahead_slow(stk_readahead *r) { atomic_store_explicit(&r->distrust, DISTRUST, memory_order_relaxed); }
 
@@ -315,10 +345,13 @@ stk_status stk_readahead_open(const stk_readahead_options *options, stk_readahea
     r->generation = 1;
     atomic_store(&r->wake_at, UINT64_MAX);
     plan_budget(r);
-    r->ranges = calloc(r->list_records, sizeof *r->ranges);
-    if (r->ranges == NULL) {
+    r->wanted = calloc(r->list_records, sizeof *r->wanted);
+    stk_status status = r->wanted == NULL ? stk_fail_memory(error, "read-ahead") : STK_OK;
+    if (status == STK_OK) status = stk_haulage_open(options->dataset->payload, r->list_records * 32, &r->haulage, error);
+    if (status != STK_OK) {
+        free(r->wanted);
         free(r);
-        return stk_fail_memory(error, "read-ahead");
+        return status;
     }
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->wake, NULL);
@@ -330,7 +363,8 @@ stk_status stk_readahead_open(const stk_readahead_options *options, stk_readahea
     if (rc != 0) {
         pthread_mutex_destroy(&r->lock);
         pthread_cond_destroy(&r->wake);
-        free(r->ranges);
+        stk_haulage_close(&r->haulage);
+        free(r->wanted);
         free(r);
         (void)stk_fail_errno(error, rc, "cannot start the read-ahead thread");
         if (error != NULL) error->status = STK_ERR_THREAD;
@@ -346,12 +380,14 @@ void stk_readahead_close(stk_readahead **readahead)
     if (r == NULL) return;
     pthread_mutex_lock(&r->lock);
     r->stop = true;
+    stk_haulage_reset(r->haulage);
     pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
     pthread_join(r->thread, NULL);
+    stk_haulage_close(&r->haulage);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->wake);
-    free(r->ranges);
+    free(r->wanted);
     free(r);
     *readahead = NULL;
 }

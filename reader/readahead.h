@@ -6,13 +6,17 @@
  * what hides the 20 ms of a network disk. Bytes asked for and not yet claimed stay within a budget, so data
  * larger than memory streams through the page cache.
  *
- * A few records of each list are probed first (RWF_NOWAIT); a list that is in memory costs nothing more. */
+ * Where advice does not help (network, FUSE, overlay file systems) the ranges are read by threads instead, and decoders take the
+ * records from what these read (haul.h).
+ *
+ * A few records of each list are probed first; a list that is in memory costs nothing more. */
 #ifndef STK_READER_READAHEAD_H
 #define STK_READER_READAHEAD_H
 
 #include <stdint.h>
 
 #include "reader/dataset_internal.h"
+#include "reader/haul.h"
 #include "reader/sampler.h"
 #include "reader/schedule.h"
 
@@ -35,6 +39,10 @@ void stk_readahead_close(stk_readahead **readahead);
 void stk_readahead_seek(stk_readahead *readahead, uint64_t epoch, uint64_t cursor);
 /* n more samples of this rank were claimed. From any thread; takes no lock but to wake. */
 void stk_readahead_advance(stk_readahead *readahead, uint32_t n);
+/* The payload of this rank's sample number `sequence` since the last seek, when it was read ahead into memory of our
+ * own; waits for a read under way. NULL: read it yourself. The bytes stay until stk_readahead_done(haul). */
+const uint8_t *stk_readahead_take(stk_readahead *readahead, uint64_t sequence, const stk_row *row, stk_haul **haul);
+void stk_readahead_done(stk_readahead *readahead, stk_haul *haul);
 /* A record took long to read: probing may have missed that the data is cold. */
 void stk_readahead_slow(stk_readahead *readahead);
 

@@ -46,6 +46,7 @@ typedef struct stk_slot {
 
     /* The batch in the making (pipeline.c). Fixed before the slot is open to workers: */
     uint64_t serial, generation;
+    uint64_t sequence; /* number of its first sample among this rank's, since the generation began */
     stk_share share;
     /* Under the pipeline's lock: */
     uint32_t bad_sample; /* lowest number of a sample that failed; UINT32_MAX = none */

@@ -15,9 +15,12 @@ enum {
     PREFETCH_AHEAD = 2
 };
 
+#define NOT_AHEAD UINT64_MAX
+
 /* A sample on its way into its entries. */
 typedef struct sample {
-    uint32_t number; /* in the batch */
+    uint32_t number;   /* in the batch */
+    uint64_t sequence; /* among this rank's, as read-ahead counts; NOT_AHEAD for one out of turn */
     stk_pick pick;
     stk_row row;
 } sample;
@@ -104,14 +107,27 @@ static void time_sample(stk_pipeline *p, stk_worker *w, uint64_t start, uint64_t
     if (p->readahead != NULL && read - start > SLOW_READ_NS) stk_readahead_slow(p->readahead);
 }
 
+/* The sample's payload: read ahead, or read now. With *haul set the bytes are to be given back to it. */
+static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, const uint8_t **data, stk_haul **haul,
+                              stk_error *error)
+{
+    const stk_payload_source *source = p->env.dataset->payload;
+    *haul = NULL;
+    if (p->readahead != NULL && s->sequence != NOT_AHEAD) {
+        *data = stk_readahead_take(p->readahead, s->sequence, &s->row, haul);
+        if (*data != NULL) return stk_payload_accept(source, s->pick.id, &s->row, *data, error);
+    }
+    return stk_payload_get(source, &w->bench->payload, s->pick.id, &s->row, data, error);
+}
+
 /* Reads and runs a sample whose row is known. */
 static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s, bool timed,
                             stk_error *error)
 {
     const uint8_t *data;
+    stk_haul *haul;
     uint64_t start = timed ? stk_now_ns() : 0, read = 0;
-    stk_status status =
-        stk_payload_get(p->env.dataset->payload, &w->bench->payload, s->pick.id, &s->row, &data, error);
+    stk_status status = get_payload(p, w, s, &data, &haul, error);
     if (timed) read = stk_now_ns();
     if (status == STK_OK) {
         add(&w->bytes_read, s->row.n_bytes);
@@ -120,6 +136,7 @@ static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, samp
     if (status == STK_OK) {
         status = run_views(p, w, slot, s, data, error);
     }
+    if (haul != NULL) stk_readahead_done(p->readahead, haul);
     if (status == STK_OK && p->n_columns > 0) status = write_columns(p, slot, s, error);
     if (timed) time_sample(p, w, start, read, stk_now_ns());
     return status;
@@ -161,6 +178,7 @@ static bool substitute(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s
     for (uint32_t t = 0; t < SUBSTITUTE_TRIES; t++) {
         stk_rng rng = stk_rng_for(p->env.rule.seed, slot->batch.epoch, bad.id, bad.occurrence, t,
                                   STK_PURPOSE_SUBSTITUTE);
+        s->sequence = NOT_AHEAD;
         s->pick = stk_sampler_at(p->sampler, &w->view, stk_rng_below(&rng, p->schedule.length));
         if (s->pick.id == bad.id || stk_dataset_row(p->env.dataset, s->pick.id, &s->row, NULL) != STK_OK) continue;
         if (do_sample(p, w, slot, s, false, NULL) != STK_OK) continue;
@@ -207,6 +225,7 @@ static void look_up(const stk_pipeline *p, stk_worker *w, const stk_chunk *chunk
     uint64_t place = (chunk->slot->share.first + chunk->first) % p->schedule.length;
     for (uint32_t k = 0; k < chunk->n; k++) {
         samples[k].number = chunk->first + k;
+        samples[k].sequence = chunk->slot->sequence + chunk->first + k;
         samples[k].pick = stk_sampler_at(p->sampler, &w->view, place);
         if (++place == p->schedule.length) place = 0;
     }

@@ -187,16 +187,15 @@ static void residency(void)
     stk_buffer bytes = {0};
     CHECK_OK(stk_dataset_row(d, 200, &row, &error));
     CHECK_OK(stk_dataset_payload(d, 200, &bytes, &error));
-    CHECK(stk_payload_residency(d->payload, &row) != STK_NOT_RESIDENT);
+    CHECK(stk_payload_resident(d->payload, &row));
     int fd = open(path, O_RDONLY);
     CHECK_EQ(fsync(fd), 0);
     CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     if (stk_fs_kind_of(fd) == STK_FS_LOCAL) {
-        stk_residency cold = stk_payload_residency(d->payload, &row);
-        CHECK(cold != STK_RESIDENT);
-        stk_payload_ask(d->payload, row.file, row.offset, row.n_bytes);
-        for (int k = 0; k < 2000 && stk_payload_residency(d->payload, &row) == STK_NOT_RESIDENT; k++) usleep(1000);
-        CHECK(stk_payload_residency(d->payload, &row) != STK_NOT_RESIDENT);
+        CHECK(!stk_payload_resident(d->payload, &row));
+        CHECK(stk_payload_ask(d->payload, row.file, row.offset, row.n_bytes));
+        for (int k = 0; k < 2000 && !stk_payload_resident(d->payload, &row); k++) usleep(1000);
+        CHECK(stk_payload_resident(d->payload, &row));
     }
     close(fd);
     stk_buffer_free(&bytes);
