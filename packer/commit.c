@@ -45,12 +45,16 @@ static bool exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
+/* A file beside DST; one that an earlier output left goes when there is no new one. */
 static stk_status publish_beside(const stk_job *job, const char *temporary, const char *suffix,
                                  stk_error *error)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s%s", job->dst, suffix);
-    return stk_publish(temporary, path, true, error);
+    if (exists(temporary)) return stk_publish(temporary, path, true, error);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return stk_fail_errno(error, errno, "%s: cannot be removed", path);
+    return STK_OK;
 }
 
 stk_status stk_job_commit(stk_job *job, bool force, stk_error *error)

@@ -43,6 +43,7 @@ typedef struct pack {
     stk_cell *cells;
     uint32_t n_columns;
     uint64_t first, end; /* positions of this part */
+    uint64_t whole;      /* identity of what it is a part of, whatever the kind of output */
     char id[40];
     uint64_t n_bytes;
     int64_t trusted_ns; /* source_log.h */
@@ -98,7 +99,7 @@ static stk_status find_tables(pack *p, stk_error *error)
 static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
-    STK_TRY(stk_metadata_text(&p->sources, &p->options, &p->metadata, error));
+    STK_TRY(stk_metadata_text(&p->sources, &p->options, p->whole, &p->metadata, error));
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
@@ -253,8 +254,8 @@ static stk_status finish(pack *p, stk_error *error)
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
     STK_TRY(stk_output_finish(p->output, p->id, &p->n_bytes, error));
     STK_TRY(stk_source_log_end(&p->log, p->id, p->report.counts.files, error));
-    p->report.counts.ignored += p->sources.n_special;
     STK_TRY(stk_report_finish(&p->report, error));
+    p->report.counts.ignored += p->sources.n_special; /* never on the list, so not in the report's sums */
     return stk_job_commit(&p->job, p->options.force, error);
 }
 
@@ -280,6 +281,9 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     choose_part(p);
     p->report.files_total = p->end - p->first;
     uint64_t id = 0;
+    stk_pack_options whole = p->options;
+    whole.part = whole.n_parts = 0;
+    STK_TRY(stk_job_id(&p->sources, &whole, false, &p->whole, error));
     STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
     STK_TRY(stk_job_begin(&p->job, id, p->options.resume, &p->killed_run, error));
     STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));

@@ -88,8 +88,20 @@ static void write_common(stk_json_writer *w, const stk_pack_options *o)
     write_number(w, "encoder", STK_ENCODER_VERSION);
 }
 
-stk_status stk_metadata_text(const stk_sources *sources, const stk_pack_options *o, stk_buffer *out,
-                             stk_error *error)
+static void write_part(stk_json_writer *w, const stk_pack_options *o, uint64_t whole)
+{
+    char id[17];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)whole);
+    stk_jw_key(w, "part");
+    stk_jw_array(w);
+    stk_jw_u64(w, o->part);
+    stk_jw_u64(w, o->n_parts);
+    stk_jw_end_array(w);
+    write_text(w, "whole", id);
+}
+
+stk_status stk_metadata_text(const stk_sources *sources, const stk_pack_options *o, uint64_t whole,
+                             stk_buffer *out, stk_error *error)
 {
     stk_json_writer w = stk_jw_begin(out, error);
     stk_jw_object(&w);
@@ -109,13 +121,7 @@ stk_status stk_metadata_text(const stk_sources *sources, const stk_pack_options 
     } else {
         stk_jw_string(&w, "source");
     }
-    if (o->n_parts > 1) {
-        stk_jw_key(&w, "part");
-        stk_jw_array(&w);
-        stk_jw_u64(&w, o->part);
-        stk_jw_u64(&w, o->n_parts);
-        stk_jw_end_array(&w);
-    }
+    if (o->n_parts > 0) write_part(&w, o, whole); /* last: merge cuts it off (merge_parts.c) */
     stk_jw_end_object(&w);
     STK_TRY(stk_jw_end(&w));
     return stk_buffer_append(out, "", 1, error);

@@ -10,6 +10,7 @@
 #include <stoker/gather.h>
 #include <stoker/gpu_upload.h>
 #include <stoker/loader.h>
+#include <stoker/merge.h>
 #include <stoker/pack.h>
 #include <stoker/status.h>
 #include <stoker/transform.h>
