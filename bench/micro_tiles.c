@@ -55,8 +55,8 @@ static stk_box random_crop(uint32_t width, uint32_t height, stk_rng *rng)
     return (stk_box){0, 0, (int32_t)width, (int32_t)height};
 }
 
-/* The stages, each with all before it. Every stage is timed over all images in turn, so that each image's bytes
- * are as cold as in a loader (500 photographs are 55 MB). */
+/* The stages, each with all before it. Every stage is timed over all images in turn, so that each image's
+ * bytes are as cold as in a loader (500 photographs are 55 MB). */
 typedef enum stage { STAGE_OPEN, STAGE_HUFFMAN, STAGE_ALL, N_STAGES } stage;
 
 /* The crop's segments, in the bands that decode_box uses. */
@@ -81,11 +81,12 @@ static void decode(stk_codec_ctx *ctx, const image *im, stage until)
     stk_tile_source source;
     stk_planes planes;
     if (until == STAGE_ALL) {
-        check(stk_tiles_decode_box(ctx, im->tiles.data, im->tiles.n_bytes, NULL, im->box, &planes, &error), &error,
-              "decode");
+        check(stk_tiles_decode_box(ctx, im->tiles.data, im->tiles.n_bytes, NULL, im->box, &planes, &error),
+              &error, "decode");
         return;
     }
-    check(stk_tile_source_open(ctx, im->tiles.data, im->tiles.n_bytes, NULL, &source, &error), &error, "open");
+    check(stk_tile_source_open(ctx, im->tiles.data, im->tiles.n_bytes, NULL, &source, &error), &error,
+          "open");
     if (until == STAGE_HUFFMAN) decode_segments(ctx, im, &source);
 }
 
@@ -108,7 +109,8 @@ static void bench_decode(stk_codec_ctx *ctx, const image *images, int n)
     for (int round = -1; round < ROUNDS; round++) { /* the first one warms up */
         for (stage until = STAGE_OPEN; until < N_STAGES; until++) {
             double start = seconds();
-            for (int i = 0; i < n; i++) decode(ctx, &images[i], until);
+            for (int i = 0; i < n; i++)
+                decode(ctx, &images[i], until);
             if (round >= 0) spent[until][round] = seconds() - start;
         }
         if (round < 0) continue;
@@ -131,8 +133,8 @@ static void bench_transcode(stk_codec_ctx *ctx, image *images, int n, uint32_t t
         double start = seconds();
         source = tiles = 0;
         for (int i = 0; i < n; i++) {
-            check(stk_tiles_from_jpeg(ctx, images[i].jpeg.data, images[i].jpeg.n_bytes, &options, &images[i].tiles,
-                                      &error),
+            check(stk_tiles_from_jpeg(ctx, images[i].jpeg.data, images[i].jpeg.n_bytes, &options,
+                                      &images[i].tiles, &error),
                   &error, "transcode");
             source += (double)images[i].jpeg.n_bytes;
             tiles += (double)images[i].tiles.n_bytes;

@@ -44,8 +44,8 @@ static void set_sampling(const struct jpeg_decompress_struct *c, stk_tile_geomet
     g->n_components = (uint8_t)c->num_components;
 }
 
-/* Where a progressive file leaves low-frequency coefficients incomplete, libjpeg smooths the picture instead of
- * transforming what is there. libjpeg-turbo looks at the first ten of a component. */
+/* Where a progressive file leaves low-frequency coefficients incomplete, libjpeg smooths the picture instead
+ * of transforming what is there. libjpeg-turbo looks at the first ten of a component. */
 static bool would_be_smoothed(const struct jpeg_decompress_struct *c)
 {
     if (c->coef_bits == NULL) return false;
@@ -62,19 +62,21 @@ static stk_status set_quant(const struct jpeg_decompress_struct *c, stk_coefs *c
     for (int i = 0; i < c->num_components; i++) {
         const JQUANT_TBL *table = c->comp_info[i].quant_table;
         if (table == NULL) return unsupported(error, "a component has no scan");
-        for (int k = 0; k < 64; k++) coefs->quant[i][k] = table->quantval[STK_ZIGZAG[k]];
+        for (int k = 0; k < 64; k++)
+            coefs->quant[i][k] = table->quantval[STK_ZIGZAG[k]];
     }
     return STK_OK;
 }
 
-/* Pointers to all block rows. libjpeg-turbo's memory manager has no backing store: what it allocated stays where
- * it is until the decompressor is destroyed. */
+/* Pointers to all block rows. libjpeg-turbo's memory manager has no backing store: what it allocated stays
+ * where it is until the decompressor is destroyed. */
 static stk_status set_rows(stk_jpeg *jpeg, jvirt_barray_ptr *arrays, stk_tile_state *state, stk_coefs *coefs,
                            stk_error *error)
 {
     struct jpeg_decompress_struct *c = &jpeg->cinfo;
     size_t n_rows = 0;
-    for (int i = 0; i < c->num_components; i++) n_rows += c->comp_info[i].height_in_blocks;
+    for (int i = 0; i < c->num_components; i++)
+        n_rows += c->comp_info[i].height_in_blocks;
     STK_TRY(stk_buffer_resize(&state->rows, n_rows * sizeof(const int16_t *), error));
     const int16_t **row = (const int16_t **)(void *)state->rows.data;
     for (int i = 0; i < c->num_components; i++) {
@@ -114,8 +116,8 @@ static stk_status read_body(stk_jpeg *jpeg, void *arg, stk_error *error)
     return job->body(jpeg->ctx, &coefs, job->arg, error);
 }
 
-stk_status stk_jpeg_coefs_read(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes, stk_coefs_body body, void *arg,
-                               stk_error *error)
+stk_status stk_jpeg_coefs_read(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes, stk_coefs_body body,
+                               void *arg, stk_error *error)
 {
     stk_damage_report damage = {0};
     read_job job = {.body = body, .arg = arg};
@@ -147,7 +149,8 @@ static stk_status set_raw_rows(stk_jpeg *jpeg, JSAMPROW rows[3][4 * DCTSIZE], st
 }
 
 /* Compares rows that begin at row `at` of the component. */
-static bool rows_equal(const stk_planes *planes, uint32_t component, JSAMPROW *rows, uint32_t n_rows, uint32_t at)
+static bool rows_equal(const stk_planes *planes, uint32_t component, JSAMPROW *rows, uint32_t n_rows,
+                       uint32_t at)
 {
     uint32_t h = planes->h_factor[component], v = planes->v_factor[component];
     uint32_t wide = (planes->image_width * h + planes->h_max - 1u) / planes->h_max;
@@ -184,8 +187,8 @@ static stk_status compare_body(stk_jpeg *jpeg, void *arg, stk_error *error)
     return STK_OK;
 }
 
-stk_status stk_jpeg_planes_equal(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes, const stk_planes *planes,
-                                 bool *equal, stk_error *error)
+stk_status stk_jpeg_planes_equal(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes,
+                                 const stk_planes *planes, bool *equal, stk_error *error)
 {
     stk_damage_report damage = {0};
     compare_job job = {.planes = planes, .equal = equal};

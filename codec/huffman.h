@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huffman coding of tile segments: codes as JPEG has them (at most 16 bits, canonical), built by package-merge,
- * and two decoders with the same results: a plain one that defines what is right, and a fast one that decodes
- * two segments at once, up to two symbols a step, without branches on the data. Included only by tiles_*.c
- * and huffman_*.c. */
+ * Huffman coding of tile segments: codes as JPEG has them (at most 16 bits, canonical), built by
+ * package-merge, and two decoders with the same results: a plain one that defines what is right, and a fast
+ * one that decodes two segments at once, up to two symbols a step, without branches on the data. Included
+ * only by tiles_*.c and huffman_*.c. */
 #ifndef STK_CODEC_HUFFMAN_H
 #define STK_CODEC_HUFFMAN_H
 
@@ -31,23 +31,23 @@ size_t stk_huffman_spec_write(const stk_huffman_spec *spec, uint8_t *out);
 const stk_huffman_spec *stk_huffman_spec_of(const stk_tile_huffman *huffman, int table);
 stk_huffman_spec *stk_huffman_spec_in(stk_tile_huffman *huffman, int table);
 
-/* Optimal codes of at most 16 bits for the symbols with counts[s] > 0 (at least one, all valid in a tile), the
- * code of all ones left free as JPEG wants. Deterministic: ties go by symbol. */
+/* Optimal codes of at most 16 bits for the symbols with counts[s] > 0 (at least one, all valid in a tile),
+ * the code of all ones left free as JPEG wants. Deterministic: ties go by symbol. */
 void stk_huffman_build(const uint32_t counts[256], stk_huffman_spec *out);
 
 /* For encoders: codes[symbol] = code << 8 | bits; 0 for symbols without a code. */
 void stk_huffman_codes(const stk_huffman_spec *spec, uint32_t codes[256]);
 
-/* One step of the fast decoder: what the next STK_HUFFMAN_BITS bits of a segment mean. One symbol with its value
- * bits, or two where both fit. A symbol that does not fit is left to the slow way. */
+/* One step of the fast decoder: what the next STK_HUFFMAN_BITS bits of a segment mean. One symbol with its
+ * value bits, or two where both fit. A symbol that does not fit is left to the slow way. */
 enum { STK_HUFFMAN_BITS = 11 };
 typedef struct stk_huffman_entry {
-    uint8_t n_bits;        /* of the step; 0 = take the slow way */
-    uint8_t advance;       /* of the coefficient pointer, bytes; bit 0 set: then on to the next block */
-    uint8_t first_bits;    /* of the first symbol. Slow way: of its code alone; 0 = code longer than the table */
+    uint8_t n_bits;     /* of the step; 0 = take the slow way */
+    uint8_t advance;    /* of the coefficient pointer, bytes; bit 0 set: then on to the next block */
+    uint8_t first_bits; /* of the first symbol. Slow way: of its code alone; 0 = code longer than the table */
     uint8_t first_advance; /* for the first symbol */
-    int16_t first_value;   /* of the coefficient before the pointer so advanced. Slow way: bits of the value */
-    int16_t value;         /* of the coefficient before the pointer after the step */
+    int16_t first_value; /* of the coefficient before the pointer so advanced. Slow way: bits of the value */
+    int16_t value;       /* of the coefficient before the pointer after the step */
 } stk_huffman_entry;
 
 typedef struct stk_huffman_table {
@@ -81,13 +81,14 @@ typedef struct stk_huffman_job {
     uint32_t n_blocks;          /* of a segment, 1 .. STK_TILE_MAX_BLOCKS */
     const uint8_t *block_table; /* for each block of a segment: 0 luma, 1 chroma */
     const stk_huffman_tables *tables;
-    /* n_segments * n_blocks blocks of 64, zero at entry, 128-byte aligned. Filled with the coefficients in zigzag
-     * order, DC as differences. */
+    /* n_segments * n_blocks blocks of 64, zero at entry, 128-byte aligned. Filled with the coefficients in
+     * zigzag order, DC as differences. */
     int16_t *coefs;
 } stk_huffman_job;
 
-/* Decodes all segments of the job. False when a segment has an invalid code, a run past the block's end, needs
- * more bits than it has or leaves a whole byte over; the coefficients are then undefined (but inside coefs). */
+/* Decodes all segments of the job. False when a segment has an invalid code, a run past the block's end,
+ * needs more bits than it has or leaves a whole byte over; the coefficients are then undefined (but inside
+ * coefs). */
 typedef bool (*stk_huffman_decode_fn)(const stk_huffman_job *job);
 bool stk_huffman_decode_scalar(const stk_huffman_job *job);
 bool stk_huffman_decode_fast(const stk_huffman_job *job);

@@ -63,8 +63,10 @@ static void package_merge(const items *in, uint8_t lengths[MAX_ITEMS])
     uint32_t take = 2 * in->n - 2;
     for (uint32_t level = LEVELS; level-- > 0;) {
         uint32_t n_items = 0;
-        for (uint32_t i = 0; i < take; i++) n_items += is_item[level][i];
-        for (uint32_t i = 0; i < n_items; i++) lengths[i]++;
+        for (uint32_t i = 0; i < take; i++)
+            n_items += is_item[level][i];
+        for (uint32_t i = 0; i < n_items; i++)
+            lengths[i]++;
         take = 2 * (take - n_items);
     }
 }

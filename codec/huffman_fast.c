@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The fast segment decoder. Huffman decoding is a chain: the next code begins where this one ends, about 12
- * cycles later. Segments are independent, so two of them are decoded side by side, their state in registers, and
- * the CPU overlaps the two chains (four chains do not fit the registers and gain nothing). A step looks 11
- * bits up and takes one or two symbols from it: run, value and end of block are arithmetic on the table's entry,
- * and the next table is chosen by conditional moves. What is left as branches is rare: a symbol longer than 11
- * bits, a block that is full without an end-of-block code, the end of a segment.
+ * cycles later. Segments are independent, so two of them are decoded side by side, their state in registers,
+ * and the CPU overlaps the two chains (four chains do not fit the registers and gain nothing). A step looks
+ * 11 bits up and takes one or two symbols from it: run, value and end of block are arithmetic on the table's
+ * entry, and the next table is chosen by conditional moves. What is left as branches is rare: a symbol longer
+ * than 11 bits, a block that is full without an end-of-block code, the end of a segment.
  *
  * Memory safety: no symbol is accepted that would leave its block, so all writes are within the segment's
- * blocks. A block takes at most 64 symbols of at most 27 bits, so reads stay within STK_TILE_BLOCK_BYTES_MAX a
- * block plus the 8 bytes of a load. */
+ * blocks. A block takes at most 64 symbols of at most 27 bits, so reads stay within STK_TILE_BLOCK_BYTES_MAX
+ * a block plus the 8 bytes of a load. */
 #include <string.h>
 
 #include "codec/huffman.h"
@@ -21,15 +21,15 @@ enum { TURN = 5 }; /* steps on one load of bits: at most 55 of the 57 it gives *
 typedef const stk_huffman_entry *entries;
 
 typedef struct stream {
-    uint64_t at;   /* next bit, as an address: byte address * 8 + bit */
-    uint64_t end;  /* of the segment, likewise */
+    uint64_t at;    /* next bit, as an address: byte address * 8 + bit */
+    uint64_t end;   /* of the segment, likewise */
     uintptr_t coef; /* address of the next coefficient: a multiple of 128 bytes where a block begins */
     entries table;
     const entries *tables; /* the current block's DC table in the segment's sequence of tables */
 } stream;
 
-/* A stream's state in registers. bits: the 57 bits that come next, left-aligned, then a marker bit, then zeros:
- * where the marker has moved to says how many bits were taken, which saves counting them. */
+/* A stream's state in registers. bits: the 57 bits that come next, left-aligned, then a marker bit, then
+ * zeros: where the marker has moved to says how many bits were taken, which saves counting them. */
 typedef struct lane {
     uint64_t bits;
     uintptr_t coef;
@@ -39,7 +39,7 @@ typedef struct lane {
 
 typedef struct queue {
     const stk_huffman_job *job;
-    uint32_t next; /* segment */
+    uint32_t next;           /* segment */
     const entries *sequence; /* DC, AC for each block, then END */
 } queue;
 
@@ -104,7 +104,8 @@ static __attribute__((noinline)) uint32_t long_code(entries table_entries, uint6
 {
     const stk_huffman_table *table = (const stk_huffman_table *)(const void *)table_entries;
     uint32_t top = (uint32_t)(bits >> 48), n = STK_HUFFMAN_BITS + 1;
-    while (n <= STK_TILE_MAX_CODE_BITS && top >= table->limit[n]) n++;
+    while (n <= STK_TILE_MAX_CODE_BITS && top >= table->limit[n])
+        n++;
     if (n > STK_TILE_MAX_CODE_BITS) return 0;
     int32_t index = (int32_t)(top >> (STK_TILE_MAX_CODE_BITS - n)) + table->offset[n];
     return (uint32_t)table->symbols[index & 255] << 8 | n;
@@ -147,9 +148,9 @@ INLINE outcome slow_step(lane *x, stream *s, const stk_huffman_entry *entry)
 
 /* ---- the usual way ---- */
 
-/* Within a block goes on with its AC table; after an end-of-block code (bit 0 of advance) with the next block's
- * DC table. The compiler would make a branch of it, mispredicted once a block; hence conditional moves by
- * hand. */
+/* Within a block goes on with its AC table; after an end-of-block code (bit 0 of advance) with the next
+ * block's DC table. The compiler would make a branch of it, mispredicted once a block; hence conditional
+ * moves by hand. */
 INLINE void choose_next(lane *x, uintptr_t coef, uintptr_t advance)
 {
     uintptr_t rounded = (coef + 127) & ~(uintptr_t)127;
@@ -232,7 +233,8 @@ static __attribute__((noinline)) outcome turn_of_one(stream *s)
     lane a = load_lane(s);
     outcome result = GOES_ON;
 #pragma GCC unroll 5
-    for (int i = 0; i < TURN && result == GOES_ON; i++) result = step(&a, s);
+    for (int i = 0; i < TURN && result == GOES_ON; i++)
+        result = step(&a, s);
     store_lane(&a, s);
     return result;
 }
@@ -249,7 +251,8 @@ bool stk_huffman_decode_fast(const stk_huffman_job *job)
     queue q = {.job = job, .sequence = sequence};
     stream streams[2];
     uint32_t n = 0, which = 0;
-    while (n < 2 && take_segment(&streams[n], &q)) n++;
+    while (n < 2 && take_segment(&streams[n], &q))
+        n++;
     while (n == 2) {
         outcome result = turn_of_two(streams, &which);
         if (__builtin_expect(result == GOES_ON, 1)) continue;

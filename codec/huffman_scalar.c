@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plain segment decoder, after ITU-T T.81 F.2.2: one segment, one bit at a time. It defines which segments
- * are valid and what they mean; the fast decoder must agree on every input. */
+ * The plain segment decoder, after ITU-T T.81 F.2.2: one segment, one bit at a time. It defines which
+ * segments are valid and what they mean; the fast decoder must agree on every input. */
 #include "codec/huffman.h"
 
 typedef struct reader {
@@ -16,7 +16,7 @@ static uint32_t read_bit(reader *r)
         r->bad = true;
         return 0;
     }
-    uint32_t bit = r->data[r->at >> 3] >> (7 - (r->at & 7)) & 1u;
+    uint32_t bit = (uint32_t)r->data[r->at >> 3] >> (7 - (r->at & 7)) & 1u;
     r->at++;
     return bit;
 }
@@ -39,7 +39,8 @@ static int read_value(reader *r, uint32_t size)
 {
     if (size == 0) return 0;
     int value = 0;
-    for (uint32_t i = 0; i < size; i++) value = value << 1 | (int)read_bit(r);
+    for (uint32_t i = 0; i < size; i++)
+        value = value << 1 | (int)read_bit(r);
     return value >> (size - 1) ? value : value - (1 << size) + 1;
 }
 

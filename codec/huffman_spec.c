@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huffman tables as a record holds them: validating, reading, writing, and the canonical codes they stand for. */
+ * Huffman tables as a record holds them: validating, reading, writing, and the canonical codes they stand
+ * for. */
 #include "codec/huffman.h"
 
 #include <string.h>
@@ -40,7 +41,8 @@ size_t stk_huffman_spec_read(const uint8_t *in, size_t n_bytes, bool ac, stk_huf
 {
     if (n_bytes < 16) return 0;
     size_t n_symbols = 0;
-    for (size_t i = 0; i < 16; i++) n_symbols += in[i];
+    for (size_t i = 0; i < 16; i++)
+        n_symbols += in[i];
     if (n_symbols > sizeof out->symbols || n_symbols > n_bytes - 16) return 0;
     memcpy(out->counts, in, 16);
     memcpy(out->symbols, in + 16, n_symbols);
@@ -70,7 +72,8 @@ void stk_huffman_codes(const stk_huffman_spec *spec, uint32_t codes[256])
     memset(codes, 0, 256 * sizeof codes[0]);
     uint32_t code = 0, k = 0;
     for (uint32_t bits = 1; bits <= 16; bits++) {
-        for (uint32_t i = 0; i < spec->counts[bits - 1]; i++) codes[spec->symbols[k++]] = code++ << 8 | bits;
+        for (uint32_t i = 0; i < spec->counts[bits - 1]; i++)
+            codes[spec->symbols[k++]] = code++ << 8 | bits;
         code <<= 1;
     }
 }

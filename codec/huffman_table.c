@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decoding tables: what every pattern of 11 bits begins with. They are built for each photograph, so building
- * must cost little beside decoding: entries are handled as 64-bit words, and runs of them are filled with wide
- * stores. */
+ * must cost little beside decoding: entries are handled as 64-bit words, and runs of them are filled with
+ * wide stores. */
 #include "codec/huffman.h"
 
 #include <assert.h>
@@ -23,8 +23,8 @@ enum { N_ENTRIES = 1 << STK_HUFFMAN_BITS };
 #define VALUE(v) ((uint64_t)(uint16_t)(v) << 48)
 static_assert(sizeof(stk_huffman_entry) == 8, "entries are handled as words");
 
-/* What may follow a first symbol when k bits are left, for all k: words[2^k + pattern] has the bits, advance and
- * value of the AC symbol that the pattern of k bits begins with; 0 where that symbol needs more bits. */
+/* What may follow a first symbol when k bits are left, for all k: words[2^k + pattern] has the bits, advance
+ * and value of the AC symbol that the pattern of k bits begins with; 0 where that symbol needs more bits. */
 typedef struct continuations {
     uint64_t words[2 * N_ENTRIES];
 } continuations;
@@ -36,13 +36,15 @@ static int value_of(uint32_t raw, uint32_t size)
 
 static void fill(uint64_t *at, uint32_t n, uint64_t word)
 {
-    for (uint32_t i = 0; i < n; i++) at[i] = word;
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = word;
 }
 
 /* Words for the values first, first + 1, ... */
 static void fill_rising(uint64_t *at, uint32_t n, uint64_t word, uint64_t step)
 {
-    for (uint32_t i = 0; i < n; i++) at[i] = word + i * step;
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = word + i * step;
 }
 
 /* ---- what follows ---- */
@@ -84,13 +86,14 @@ static void fill_continuations(continuations *c, const stk_huffman_spec *ac)
         }
     }
     fill(at + filled, N_ENTRIES - filled, 0);
-    for (uint32_t rest = STK_HUFFMAN_BITS; rest-- > 0;) halve(c->words + (2u << rest), c->words + (1u << rest), rest);
+    for (uint32_t rest = STK_HUFFMAN_BITS; rest-- > 0;)
+        halve(c->words + (2u << rest), c->words + (1u << rest), rest);
 }
 
 /* ---- tables ---- */
 
-/* The patterns that begin with a symbol and have k bits after it. word: the entry for the symbol alone, without
- * its value; value: VALUE of it. */
+/* The patterns that begin with a symbol and have k bits after it. word: the entry for the symbol alone,
+ * without its value; value: VALUE of it. */
 static void fill_pairs(uint64_t *at, uint32_t k, uint64_t word, uint64_t value, const continuations *c)
 {
     const uint64_t *next = c->words + (1u << k);
@@ -107,7 +110,8 @@ static void fill_pairs(uint64_t *at, uint32_t k, uint64_t word, uint64_t value, 
         return;
     }
 #endif
-    for (uint32_t i = 0; i < 1u << k; i++) at[i] = word + (next[i] != 0 ? next[i] : value);
+    for (uint32_t i = 0; i < 1u << k; i++)
+        at[i] = word + (next[i] != 0 ? next[i] : value);
 }
 
 /* A symbol with value bits: all of them follow within the table's index. */

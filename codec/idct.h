@@ -11,13 +11,13 @@
 
 #include "common/cpu_features.h"
 
-/* Blocks of one component that lie side by side in a plane. In memory they come MCU by MCU: `across` blocks, then
- * a step to the next MCU's. */
+/* Blocks of one component that lie side by side in a plane. In memory they come MCU by MCU: `across` blocks,
+ * then a step to the next MCU's. */
 typedef struct stk_idct_row {
-    const int16_t *coefs; /* first block; 64 coefficients in zigzag order, 16-byte aligned */
-    uint32_t across;      /* blocks of this row in an MCU */
-    size_t mcu_step;      /* coefficients from one MCU to the next */
-    uint32_t n_blocks;    /* >= 1 */
+    const int16_t *coefs;  /* first block; 64 coefficients in zigzag order, 16-byte aligned */
+    uint32_t across;       /* blocks of this row in an MCU */
+    size_t mcu_step;       /* coefficients from one MCU to the next */
+    uint32_t n_blocks;     /* >= 1 */
     const uint16_t *quant; /* zigzag order */
     uint8_t *out; /* 8 rows; n_blocks rounded up to a multiple of STK_IDCT_GROUP blocks may be written */
     size_t stride;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inverse DCT of two blocks at once (AVX2): one register holds a row of both blocks, one block a 128-bit lane,
- * so that the in-lane unpack and pack instructions do the transposition. */
+ * Inverse DCT of two blocks at once (AVX2): one register holds a row of both blocks, one block a 128-bit
+ * lane, so that the in-lane unpack and pack instructions do the transposition. */
 #include "codec/idct.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define PAIR(a, b) _mm256_set1_epi32((int)((uint32_t)(uint16_t)(int16_t)(a) | (uint32_t)(uint16_t)(int16_t)(b) << 16))
+#define PAIR(a, b)                                                                                           \
+    _mm256_set1_epi32((int)((uint32_t)(uint16_t)(int16_t)(a) | (uint32_t)(uint16_t)(int16_t)(b) << 16))
 
-/* Natural order <- zigzag order by byte shuffles. Row y of a block comes from zigzag positions ROW_<y>; the ones
- * out of coefficients 8 s .. 8 s + 7 are picked by a mask MASK(s, ROW_<y>), the others become 0. */
+/* Natural order <- zigzag order by byte shuffles. Row y of a block comes from zigzag positions ROW_<y>; the
+ * ones out of coefficients 8 s .. 8 s + 7 are picked by a mask MASK(s, ROW_<y>), the others become 0. */
 #define ROW_0 0, 1, 5, 6, 14, 15, 27, 28
 #define ROW_1 2, 4, 7, 13, 16, 26, 29, 42
 #define ROW_2 3, 8, 12, 17, 25, 30, 41, 43
@@ -20,8 +21,10 @@
 #define ROW_6 21, 34, 37, 47, 50, 56, 59, 61
 #define ROW_7 35, 36, 48, 49, 57, 58, 62, 63
 #define PICK(s, k) ((k) / 8 == (s) ? 2 * ((k) % 8) : 0x80), ((k) / 8 == (s) ? 2 * ((k) % 8) + 1 : 0x80)
-#define MASK_OF(s, a, b, c, d, e, f, g, h) \
-    {PICK(s, a), PICK(s, b), PICK(s, c), PICK(s, d), PICK(s, e), PICK(s, f), PICK(s, g), PICK(s, h)}
+#define MASK_OF(s, a, b, c, d, e, f, g, h)                                                                   \
+    {                                                                                                        \
+        PICK(s, a), PICK(s, b), PICK(s, c), PICK(s, d), PICK(s, e), PICK(s, f), PICK(s, g), PICK(s, h)       \
+    }
 #define MASK(s, row) MASK_OF(s, row)
 
 static const uint8_t MASKS[36][16] __attribute__((aligned(16))) = {
@@ -39,7 +42,8 @@ static const uint8_t MASKS[36][16] __attribute__((aligned(16))) = {
 
 INLINE __m256i pick(__m256i from, int mask)
 {
-    return _mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)MASKS[mask])));
+    return _mm256_shuffle_epi8(
+        from, _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)MASKS[mask])));
 }
 
 /* The row whose masks begin at number `mask`, out of 3 or 5 registers. */
@@ -55,7 +59,8 @@ INLINE __m256i gather5(__m256i a, __m256i b, __m256i c, __m256i d, __m256i e, in
 INLINE __m256i load_pair(const int16_t *a, const int16_t *b)
 {
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)a);
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), _mm_loadu_si128((const __m128i *)(const void *)b), 1);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low),
+                                   _mm_loadu_si128((const __m128i *)(const void *)b), 1);
 }
 
 /* r[y] = row y of both blocks, dequantised. */
@@ -63,7 +68,8 @@ INLINE void load_blocks(const int16_t *first, const int16_t *second, const uint1
 {
     __m256i z[8];
     for (int i = 0; i < 8; i++) {
-        __m256i q = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(quant + 8 * i)));
+        __m256i q =
+            _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(quant + 8 * i)));
         z[i] = _mm256_mullo_epi16(load_pair(first + 8 * i, second + 8 * i), q);
     }
     r[0] = gather3(z[0], z[1], z[3], 0);
@@ -102,7 +108,7 @@ INLINE halves scale(__m256i v, __m256i round)
         _mm256_add_epi32(_mm256_srai_epi32(_mm256_unpackhi_epi16(zero, v), 16 - STK_IDCT_BITS), round)};
 }
 
-#define DESCALE(h, shift) \
+#define DESCALE(h, shift)                                                                                    \
     _mm256_packs_epi32(_mm256_srai_epi32((h).low, shift), _mm256_srai_epi32((h).high, shift))
 
 /* One dimension, down the registers. */
@@ -118,10 +124,14 @@ INLINE void transform(__m256i r[8], const int shift)
     const halves t1 = add(even_difference, e2), t2 = subtract(even_difference, e2);
     const halves y3 = multiply_pairs(z3, z4, PAIR(STK_IDCT_1_175 - STK_IDCT_1_961, STK_IDCT_1_175));
     const halves y4 = multiply_pairs(z3, z4, PAIR(STK_IDCT_1_175, STK_IDCT_1_175 - STK_IDCT_0_390));
-    const halves u0 = add(multiply_pairs(r[7], r[1], PAIR(STK_IDCT_0_298 - STK_IDCT_0_899, -STK_IDCT_0_899)), y3);
-    const halves u3 = add(multiply_pairs(r[7], r[1], PAIR(-STK_IDCT_0_899, STK_IDCT_1_501 - STK_IDCT_0_899)), y4);
-    const halves u1 = add(multiply_pairs(r[5], r[3], PAIR(STK_IDCT_2_053 - STK_IDCT_2_562, -STK_IDCT_2_562)), y4);
-    const halves u2 = add(multiply_pairs(r[5], r[3], PAIR(-STK_IDCT_2_562, STK_IDCT_3_072 - STK_IDCT_2_562)), y3);
+    const halves u0 =
+        add(multiply_pairs(r[7], r[1], PAIR(STK_IDCT_0_298 - STK_IDCT_0_899, -STK_IDCT_0_899)), y3);
+    const halves u3 =
+        add(multiply_pairs(r[7], r[1], PAIR(-STK_IDCT_0_899, STK_IDCT_1_501 - STK_IDCT_0_899)), y4);
+    const halves u1 =
+        add(multiply_pairs(r[5], r[3], PAIR(STK_IDCT_2_053 - STK_IDCT_2_562, -STK_IDCT_2_562)), y4);
+    const halves u2 =
+        add(multiply_pairs(r[5], r[3], PAIR(-STK_IDCT_2_562, STK_IDCT_3_072 - STK_IDCT_2_562)), y3);
     r[0] = DESCALE(add(t0, u3), shift);
     r[7] = DESCALE(subtract(t0, u3), shift);
     r[1] = DESCALE(add(t1, u2), shift);

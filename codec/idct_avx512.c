@@ -7,12 +7,14 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define PAIR(a, b) _mm512_set1_epi32((int)((uint32_t)(uint16_t)(int16_t)(a) | (uint32_t)(uint16_t)(int16_t)(b) << 16))
+#define PAIR(a, b)                                                                                           \
+    _mm512_set1_epi32((int)((uint32_t)(uint16_t)(int16_t)(a) | (uint32_t)(uint16_t)(int16_t)(b) << 16))
 
 /* Natural order <- zigzag order: the zigzag position of each place. */
 static const uint16_t UNZIGZAG[64] __attribute__((aligned(64))) = {
-    0,  1,  5,  6,  14, 15, 27, 28, 2,  4,  7,  13, 16, 26, 29, 42, 3,  8,  12, 17, 25, 30, 41, 43, 9,  11, 18, 24, 31, 40, 44, 53,
-    10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38, 46, 51, 55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
+    0,  1,  5,  6,  14, 15, 27, 28, 2,  4,  7,  13, 16, 26, 29, 42, 3,  8,  12, 17, 25, 30,
+    41, 43, 9,  11, 18, 24, 31, 40, 44, 53, 10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38,
+    46, 51, 55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
 };
 
 typedef struct halves {
@@ -41,7 +43,7 @@ static inline __attribute__((always_inline)) halves scale(__m512i v, __m512i rou
         _mm512_add_epi32(_mm512_srai_epi32(_mm512_unpackhi_epi16(zero, v), 16 - STK_IDCT_BITS), round)};
 }
 
-#define DESCALE(h, shift) \
+#define DESCALE(h, shift)                                                                                    \
     _mm512_packs_epi32(_mm512_srai_epi32((h).low, shift), _mm512_srai_epi32((h).high, shift))
 
 /* One dimension, down the registers. */
@@ -57,10 +59,14 @@ static inline __attribute__((always_inline)) void transform(__m512i r[8], const 
     const halves t1 = add(even_difference, e2), t2 = subtract(even_difference, e2);
     const halves y3 = multiply_pairs(z3, z4, PAIR(STK_IDCT_1_175 - STK_IDCT_1_961, STK_IDCT_1_175));
     const halves y4 = multiply_pairs(z3, z4, PAIR(STK_IDCT_1_175, STK_IDCT_1_175 - STK_IDCT_0_390));
-    const halves u0 = add(multiply_pairs(r[7], r[1], PAIR(STK_IDCT_0_298 - STK_IDCT_0_899, -STK_IDCT_0_899)), y3);
-    const halves u3 = add(multiply_pairs(r[7], r[1], PAIR(-STK_IDCT_0_899, STK_IDCT_1_501 - STK_IDCT_0_899)), y4);
-    const halves u1 = add(multiply_pairs(r[5], r[3], PAIR(STK_IDCT_2_053 - STK_IDCT_2_562, -STK_IDCT_2_562)), y4);
-    const halves u2 = add(multiply_pairs(r[5], r[3], PAIR(-STK_IDCT_2_562, STK_IDCT_3_072 - STK_IDCT_2_562)), y3);
+    const halves u0 =
+        add(multiply_pairs(r[7], r[1], PAIR(STK_IDCT_0_298 - STK_IDCT_0_899, -STK_IDCT_0_899)), y3);
+    const halves u3 =
+        add(multiply_pairs(r[7], r[1], PAIR(-STK_IDCT_0_899, STK_IDCT_1_501 - STK_IDCT_0_899)), y4);
+    const halves u1 =
+        add(multiply_pairs(r[5], r[3], PAIR(STK_IDCT_2_053 - STK_IDCT_2_562, -STK_IDCT_2_562)), y4);
+    const halves u2 =
+        add(multiply_pairs(r[5], r[3], PAIR(-STK_IDCT_2_562, STK_IDCT_3_072 - STK_IDCT_2_562)), y3);
     r[0] = DESCALE(add(t0, u3), shift);
     r[7] = DESCALE(subtract(t0, u3), shift);
     r[1] = DESCALE(add(t1, u2), shift);
@@ -72,8 +78,8 @@ static inline __attribute__((always_inline)) void transform(__m512i r[8], const 
 }
 
 /* Rows of the four blocks: r[y] = row y of blocks 0..3. */
-static inline __attribute__((always_inline)) void load_blocks(const int16_t *const blocks[4], const uint16_t *quant,
-                                                              __m512i r[8])
+static inline __attribute__((always_inline)) void load_blocks(const int16_t *const blocks[4],
+                                                              const uint16_t *quant, __m512i r[8])
 {
     const __m512i quant_low = _mm512_loadu_si512(quant), quant_high = _mm512_loadu_si512(quant + 32);
     const __m512i first = _mm512_load_si512(UNZIGZAG), second = _mm512_load_si512(UNZIGZAG + 32);
@@ -113,7 +119,8 @@ static inline __attribute__((always_inline)) void transpose(__m512i r[8])
 }
 
 /* r[x] = column x of the four blocks. Packs to bytes, transposes back and stores 32 columns of 8 rows. */
-static inline __attribute__((always_inline)) void store_blocks(const __m512i r[8], uint8_t *out, size_t stride)
+static inline __attribute__((always_inline)) void store_blocks(const __m512i r[8], uint8_t *out,
+                                                               size_t stride)
 {
     const __m512i center = _mm512_set1_epi8((char)-128), by_row = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
     __m512i p0 = _mm512_packs_epi16(r[0], r[1]), p1 = _mm512_packs_epi16(r[2], r[3]);
@@ -137,7 +144,8 @@ void stk_idct_row_avx512(const stk_idct_row *row)
     for (uint32_t i = 0; i < row->n_blocks; i += 4) {
         const int16_t *blocks[4];
         blocks[0] = stk_idct_next(&walk, row);
-        for (uint32_t j = 1; j < 4; j++) blocks[j] = i + j < row->n_blocks ? stk_idct_next(&walk, row) : blocks[0];
+        for (uint32_t j = 1; j < 4; j++)
+            blocks[j] = i + j < row->n_blocks ? stk_idct_next(&walk, row) : blocks[0];
         __m512i r[8];
         load_blocks(blocks, row->quant, r);
         transform(r, STK_IDCT_SHIFT_1);

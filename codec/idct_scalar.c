@@ -62,7 +62,8 @@ static void transform(int16_t *v, int step, int shift)
 static void spread_dc(int16_t *v)
 {
     int16_t all = saturate16(v[0] * 4);
-    for (int i = 0; i < 8; i++) v[8 * i] = all;
+    for (int i = 0; i < 8; i++)
+        v[8 * i] = all;
 }
 
 static void block_to_samples(const int16_t *coefs, const uint16_t *quant, uint8_t *out, size_t stride)

@@ -83,8 +83,8 @@ typedef struct stk_tile_geometry {
     uint8_t tile_mcus;      /* MCUs of a segment */
     uint8_t h[3], v[3];     /* sampling factors; 1x1 for grey */
     uint8_t h_max, v_max;
-    uint8_t first_block[3];  /* within an MCU, of each component */
-    uint8_t mcu_blocks;      /* blocks of an MCU */
+    uint8_t first_block[3];      /* within an MCU, of each component */
+    uint8_t mcu_blocks;          /* blocks of an MCU */
     uint32_t mcu_cols, mcu_rows; /* that cover the image */
     uint32_t tile_cols;          /* segments of an MCU row */
     uint32_t n_segments;         /* tile_cols * mcu_rows */
@@ -153,8 +153,8 @@ STK_TILE_FN void stk_tile_axis_window(uint32_t at, uint32_t n, uint32_t unit, ui
 }
 
 /* The window of the rectangle [x, x + w) x [y, y + h), which must lie inside the image and not be empty. */
-STK_TILE_FN void stk_tile_window_of(const stk_tile_geometry *g, uint32_t x, uint32_t y, uint32_t w, uint32_t h,
-                                    stk_tile_window *out)
+STK_TILE_FN void stk_tile_window_of(const stk_tile_geometry *g, uint32_t x, uint32_t y, uint32_t w,
+                                    uint32_t h, stk_tile_window *out)
 {
     uint32_t c, ratio_x = 1, ratio_y = 1;
     for (c = 0; c < g->n_components; c++) {

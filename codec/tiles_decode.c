@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles -> planes: the segments under a rectangle, MCU row by MCU row in bands that stay in cache. Every length
- * and table was validated by the head's parser; the segment decoders cannot leave their buffers (huffman.h);
- * what is left to do here is to give them memory that is readable as far as they may go. */
+ * Tiles -> planes: the segments under a rectangle, MCU row by MCU row in bands that stay in cache. Every
+ * length and table was validated by the head's parser; the segment decoders cannot leave their buffers
+ * (huffman.h); what is left to do here is to give them memory that is readable as far as they may go. */
 #include <string.h>
 
 #include "codec/idct.h"
@@ -24,11 +24,13 @@ static stk_huffman_decode_fn decoder_for(stk_family family)
 
 /* ---- tables ---- */
 
-static stk_status find_tables(stk_codec_ctx *ctx, const stk_tile_tables *tables, stk_tile_source *s, stk_error *error)
+static stk_status find_tables(stk_codec_ctx *ctx, const stk_tile_tables *tables, stk_tile_source *s,
+                              stk_error *error)
 {
     const stk_tile_head *head = &s->head;
     if (stk_tile_head_shares(head) && tables == NULL) {
-        return stk_fail(error, STK_ERR_ARGUMENT, "a tiles record that needs table set %u, which was not given",
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "a tiles record that needs table set %u, which was not given",
                         (unsigned)head->tables_id);
     }
     if ((head->flags & STK_TILE_FLAG_SHARED_HUFFMAN) != 0) {
@@ -45,7 +47,8 @@ static stk_status find_tables(stk_codec_ctx *ctx, const stk_tile_tables *tables,
     bool shared = (head->flags & STK_TILE_FLAG_SHARED_QUANT) != 0;
     for (uint32_t c = 0; c < head->g.n_components; c++) {
         if (shared && head->quant_of[c] >= tables->n_quant) {
-            return stk_fail(error, STK_ERR_IMAGE, "a tiles record that names quantisation table %u of a set of %u",
+            return stk_fail(error, STK_ERR_IMAGE,
+                            "a tiles record that names quantisation table %u of a set of %u",
                             (unsigned)head->quant_of[c], (unsigned)tables->n_quant);
         }
         s->quant[c] = shared ? tables->quant[head->quant_of[c]] : head->quant[head->quant_of[c]];
@@ -73,9 +76,9 @@ typedef struct band {
     stk_huffman_segment *segments;
     uint8_t *tail;
     uint8_t block_table[STK_TILE_MAX_BLOCKS];
-    size_t reach;  /* bytes that a segment decoder may read from a segment's start */
-    size_t at;     /* of the next segment to list, in the record */
-    size_t next;   /* its number */
+    size_t reach; /* bytes that a segment decoder may read from a segment's start */
+    size_t at;    /* of the next segment to list, in the record */
+    size_t next;  /* its number */
 } band;
 
 static size_t row_bytes(const band *b)
@@ -143,7 +146,8 @@ static void list_segments(band *b, uint32_t row, uint32_t n_rows)
             out++;
             b->at += n_bytes;
         }
-        for (; row_at < b->at; row_at += 64) __builtin_prefetch(s->tiles + row_at);
+        for (; row_at < b->at; row_at += 64)
+            __builtin_prefetch(s->tiles + row_at);
     }
 }
 
@@ -160,12 +164,13 @@ static stk_status band_decode(stk_codec_ctx *ctx, band *b, uint32_t row, uint32_
         .coefs = b->coefs,
     };
     if (decoder_for(ctx->family)(&job)) return STK_OK;
-    return stk_fail(error, STK_ERR_IMAGE, "a damaged tiles record: invalid code or wrong length in MCU rows %u to %u",
+    return stk_fail(error, STK_ERR_IMAGE,
+                    "a damaged tiles record: invalid code or wrong length in MCU rows %u to %u",
                     (unsigned)row, (unsigned)(row + n_rows - 1));
 }
 
-stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part, int16_t **out,
-                                 stk_error *error)
+stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part,
+                                 int16_t **out, stk_error *error)
 {
     band b;
     STK_TRY(band_open(ctx, &b, source, part.tile, part.n_tiles, part.n_rows, error));
@@ -194,8 +199,11 @@ void stk_tile_sum_dc(const stk_tile_geometry *g, int16_t *coefs, uint32_t n_tile
 static stk_status planes_open(stk_codec_ctx *ctx, const stk_tile_geometry *g, const stk_tile_window *w,
                               stk_planes *out, stk_error *error)
 {
-    *out = (stk_planes){.n_components = g->n_components, .h_max = g->h_max, .v_max = g->v_max,
-                        .image_width = g->width, .image_height = g->height};
+    *out = (stk_planes){.n_components = g->n_components,
+                        .h_max = g->h_max,
+                        .v_max = g->v_max,
+                        .image_width = g->width,
+                        .image_height = g->height};
     size_t total = 0, at[3] = {0};
     for (uint32_t c = 0; c < g->n_components; c++) {
         uint32_t blocks = (w->mcu_x1 - w->mcu_x0) * g->h[c];
@@ -212,7 +220,8 @@ static stk_status planes_open(stk_codec_ctx *ctx, const stk_tile_geometry *g, co
     }
     uint8_t *memory;
     STK_TRY(stk_codec_scratch(ctx, STK_SCRATCH_PLANES, total, &memory, error));
-    for (uint32_t c = 0; c < g->n_components; c++) out->data[c] = memory + at[c];
+    for (uint32_t c = 0; c < g->n_components; c++)
+        out->data[c] = memory + at[c];
     return STK_OK;
 }
 
@@ -280,7 +289,8 @@ stk_status stk_tiles_decode_box(stk_codec_ctx *ctx, const uint8_t *tiles, size_t
         return stk_fail(error, STK_ERR_ARGUMENT, "a box of %dx%d at %d,%d is not inside a picture of %ux%u",
                         box.width, box.height, box.x, box.y, (unsigned)g->width, (unsigned)g->height);
     }
-    stk_tile_window_of(g, (uint32_t)box.x, (uint32_t)box.y, (uint32_t)box.width, (uint32_t)box.height, &window);
+    stk_tile_window_of(g, (uint32_t)box.x, (uint32_t)box.y, (uint32_t)box.width, (uint32_t)box.height,
+                       &window);
     STK_TRY(planes_open(ctx, g, &window, out, error));
     return decode_window(ctx, &source, &window, out, error);
 }

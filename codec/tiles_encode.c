@@ -15,7 +15,8 @@
 #include "common/fail.h"
 
 /* A dequantised block whose absolute values add up to less stays within 16 bits in every step of the inverse
- * DCT (each of its two passes multiplies by at most 1.387, the first by 4 more), so that all decoders agree. */
+ * DCT (each of its two passes multiplies by at most 1.387, the first by 4 more), so that all decoders agree.
+ */
 #define EXTREME_SUM 4096u
 
 typedef struct symboliser {
@@ -32,9 +33,11 @@ typedef struct symboliser {
 /* spread[i] serves coefficients 4 i .. 4 i + 3 of a block in natural order. */
 static void fill_tables(symboliser *s)
 {
-    for (uint32_t m = 1; m < 256; m++) s->size[m] = (uint8_t)(s->size[m / 2] + 1);
+    for (uint32_t m = 1; m < 256; m++)
+        s->size[m] = (uint8_t)(s->size[m / 2] + 1);
     uint8_t zigzag_of[64];
-    for (uint8_t k = 0; k < 64; k++) zigzag_of[STK_ZIGZAG[k]] = k;
+    for (uint8_t k = 0; k < 64; k++)
+        zigzag_of[STK_ZIGZAG[k]] = k;
     for (uint32_t i = 0; i < 16; i++) {
         for (uint32_t bits = 0; bits < 16; bits++) {
             uint64_t mask = 0;
@@ -54,13 +57,15 @@ static inline uint64_t nonzero_mask(const int16_t *block)
     const __m128i zero = _mm_setzero_si128();
     for (int i = 0; i < 4; i++) {
         __m128i a = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i)), zero);
-        __m128i b = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i + 8)), zero);
+        __m128i b =
+            _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i + 8)), zero);
         mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(a, b)) << (16 * i);
     }
     return ~mask;
 #else
     uint64_t mask = 0;
-    for (int i = 0; i < 64; i++) mask |= (uint64_t)(block[i] != 0) << i;
+    for (int i = 0; i < 64; i++)
+        mask |= (uint64_t)(block[i] != 0) << i;
     return mask;
 #endif
 }
@@ -68,13 +73,15 @@ static inline uint64_t nonzero_mask(const int16_t *block)
 static inline uint64_t zigzag_mask(const symboliser *s, uint64_t natural)
 {
     uint64_t mask = 0;
-    for (uint32_t i = 0; i < 16; i++) mask |= s->spread[i][natural >> (4 * i) & 15];
+    for (uint32_t i = 0; i < 16; i++)
+        mask |= s->spread[i][natural >> (4 * i) & 15];
     return mask;
 }
 
-/* The functions from here on write symbols at `at` and return the place after them: a pointer in the struct would
- * be stored and loaded again for each symbol. */
-static inline uint32_t *put_symbol(const symboliser *s, uint32_t *at, uint32_t table, uint32_t symbol, uint32_t value)
+/* The functions from here on write symbols at `at` and return the place after them: a pointer in the struct
+ * would be stored and loaded again for each symbol. */
+static inline uint32_t *put_symbol(const symboliser *s, uint32_t *at, uint32_t table, uint32_t symbol,
+                                   uint32_t value)
 {
     *at = table << 24 | symbol << 16 | value;
     s->counts[table][symbol]++;
@@ -85,8 +92,8 @@ static inline uint32_t magnitude_of(int v)
 {
     return (uint32_t)(v < 0 ? -v : v);
 }
-/* JPEG's size of a value of 17 bits: 0 for 0. By table, since the baseline's instruction for it (BSR) is slow on
- * AMD. */
+/* JPEG's size of a value of 17 bits: 0 for 0. By table, since the baseline's instruction for it (BSR) is slow
+ * on AMD. */
 static inline uint32_t value_size(const symboliser *s, uint32_t magnitude)
 {
     if (__builtin_expect(magnitude < 256, 1)) return s->size[magnitude];
@@ -122,7 +129,8 @@ static inline uint32_t *put_block(symboliser *s, uint32_t *at, uint32_t componen
         last = k;
         magnitudes |= magnitude;
         sum += (uint64_t)magnitude * quant[k];
-        for (; run > 15; run -= 16) at = put_symbol(s, at, table, 0xf0, 0);
+        for (; run > 15; run -= 16)
+            at = put_symbol(s, at, table, 0xf0, 0);
         at = put_symbol(s, at, table, run << 4 | size, value_bits(v, size));
     }
     if (last < 63) at = put_symbol(s, at, table, 0, 0);
@@ -177,7 +185,8 @@ static stk_status prepare(stk_coefs *coefs, uint32_t tile_pixels, stk_error *err
     }
     coefs->g.tile_mcus = tile_mcus(coefs, tile_pixels);
     if (!stk_tile_geometry_complete(&coefs->g)) {
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "a JPEG whose size or sampling factors tiles cannot hold");
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "a JPEG whose size or sampling factors tiles cannot hold");
     }
     return STK_OK;
 }
@@ -198,7 +207,8 @@ stk_status stk_tile_symbolise(stk_tile_state *state, const stk_coefs *coefs, boo
         uint32_t *at = first + n;
         for (uint32_t t = 0; t < g->tile_cols; t++) {
             if (!continuous) memset(s.prediction, 0, sizeof s.prediction);
-            for (uint32_t m = 0; m < g->tile_mcus; m++) at = put_mcu(&s, at, t * g->tile_mcus + m, y);
+            for (uint32_t m = 0; m < g->tile_mcus; m++)
+                at = put_mcu(&s, at, t * g->tile_mcus + m, y);
             *ends++ = (uint32_t)(at - first);
         }
         n = (size_t)(at - first);
@@ -206,14 +216,15 @@ stk_status stk_tile_symbolise(stk_tile_state *state, const stk_coefs *coefs, boo
         if (n > UINT32_MAX - row_symbols) return stk_fail(error, STK_ERR_LIMIT, "a JPEG too large for tiles");
     }
     if (s.too_large) {
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "coefficients larger than an 8-bit baseline JPEG can hold");
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "coefficients larger than an 8-bit baseline JPEG can hold");
     }
     *extreme = s.extreme;
     return STK_OK;
 }
 
-stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_pixels, stk_symbol_counts counts,
-                           stk_error *error)
+stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_pixels,
+                           stk_symbol_counts counts, stk_error *error)
 {
     stk_tile_state *state;
     bool extreme;
@@ -222,7 +233,8 @@ stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_p
     return stk_tile_symbolise(state, coefs, false, counts, &extreme, error);
 }
 
-/* Bits that the counted symbols take with these codes, values not counted; UINT64_MAX when one has no code. */
+/* Bits that the counted symbols take with these codes, values not counted; UINT64_MAX when one has no code.
+ */
 static uint64_t code_bits(const stk_symbol_counts counts, const uint32_t (*codes)[256], int n_tables)
 {
     uint64_t bits = 0;
@@ -239,7 +251,8 @@ static uint64_t all_value_bits(const stk_symbol_counts counts, int n_tables)
 {
     uint64_t bits = 0;
     for (int t = 0; t < n_tables; t++) {
-        for (uint32_t s = 0; s < 256; s++) bits += (uint64_t)counts[t][s] * (s & 15);
+        for (uint32_t s = 0; s < 256; s++)
+            bits += (uint64_t)counts[t][s] * (s & 15);
     }
     return bits;
 }
@@ -250,7 +263,8 @@ static void own_quant(const stk_coefs *coefs, stk_tile_head *head)
     head->n_quant = 0;
     for (uint32_t c = 0; c < coefs->g.n_components; c++) {
         uint8_t i = 0;
-        while (i < head->n_quant && memcmp(head->quant[i], coefs->quant[c], sizeof head->quant[i]) != 0) i++;
+        while (i < head->n_quant && memcmp(head->quant[i], coefs->quant[c], sizeof head->quant[i]) != 0)
+            i++;
         if (i == head->n_quant) memcpy(head->quant[head->n_quant++], coefs->quant[c], sizeof head->quant[i]);
         head->quant_of[c] = i;
     }
@@ -261,7 +275,8 @@ static bool shared_quant(const stk_coefs *coefs, const stk_tile_tables *set, stk
 {
     for (uint32_t c = 0; c < coefs->g.n_components; c++) {
         uint32_t i = 0;
-        while (i < set->n_quant && memcmp(set->quant[i], coefs->quant[c], sizeof set->quant[i]) != 0) i++;
+        while (i < set->n_quant && memcmp(set->quant[i], coefs->quant[c], sizeof set->quant[i]) != 0)
+            i++;
         if (i == set->n_quant) return false;
         head->quant_of[c] = (uint8_t)i;
     }
@@ -271,7 +286,8 @@ static bool shared_quant(const stk_coefs *coefs, const stk_tile_tables *set, stk
 
 static void set_codes(const stk_tile_huffman *huffman, int n_tables, uint32_t codes[STK_HUFFMAN_TABLES][256])
 {
-    for (int t = 0; t < n_tables; t++) stk_huffman_codes(stk_huffman_spec_of(huffman, t), codes[t]);
+    for (int t = 0; t < n_tables; t++)
+        stk_huffman_codes(stk_huffman_spec_of(huffman, t), codes[t]);
 }
 
 /* Chooses between own and shared tables, fills head and codes. Returns the bits of the coded symbols. */
@@ -281,13 +297,15 @@ static uint64_t choose_tables(const stk_coefs *coefs, const stk_symbol_counts co
 {
     int n_tables = coefs->g.n_components == 1 ? 2 : STK_HUFFMAN_TABLES;
     stk_tile_head own = {.g = coefs->g, .tables_id = STK_TILE_OWN_TABLES};
-    for (int t = 0; t < n_tables; t++) stk_huffman_build(counts[t], stk_huffman_spec_in(&own.huffman, t));
+    for (int t = 0; t < n_tables; t++)
+        stk_huffman_build(counts[t], stk_huffman_spec_in(&own.huffman, t));
     own_quant(coefs, &own);
     set_codes(&own.huffman, n_tables, codes);
     uint64_t own_bits = code_bits(counts, (const uint32_t(*)[256])codes, n_tables);
     *head = own;
     if (options->tables == NULL) return own_bits;
-    stk_tile_head shared = {.g = coefs->g, .tables_id = options->tables_id, .flags = STK_TILE_FLAG_SHARED_HUFFMAN};
+    stk_tile_head shared = {
+        .g = coefs->g, .tables_id = options->tables_id, .flags = STK_TILE_FLAG_SHARED_HUFFMAN};
     if (shared_quant(coefs, options->tables, &shared)) {
         shared.flags |= STK_TILE_FLAG_SHARED_QUANT;
     } else {
@@ -295,15 +313,16 @@ static uint64_t choose_tables(const stk_coefs *coefs, const stk_symbol_counts co
     }
     uint64_t shared_bits = code_bits(counts, options->tables->codes, n_tables);
     if (shared_bits == UINT64_MAX) return own_bits;
-    if (shared_bits / 8 + stk_tile_head_bytes(&shared) > own_bits / 8 + stk_tile_head_bytes(&own)) return own_bits;
+    if (shared_bits / 8 + stk_tile_head_bytes(&shared) > own_bits / 8 + stk_tile_head_bytes(&own))
+        return own_bits;
     *head = shared;
     memcpy(codes, options->tables->codes, sizeof options->tables->codes);
     return shared_bits;
 }
 
 /* Writes the symbols [at, end) at out, which has 8 bytes more than they need. Returns their end. */
-static uint8_t *write_segment(const uint32_t *at, const uint32_t *end, const uint32_t codes[STK_HUFFMAN_TABLES][256],
-                              uint8_t *out)
+static uint8_t *write_segment(const uint32_t *at, const uint32_t *end,
+                              const uint32_t codes[STK_HUFFMAN_TABLES][256], uint8_t *out)
 {
     const uint32_t *all_codes = codes[0];
     uint64_t bits = 0;
@@ -321,8 +340,8 @@ static uint8_t *write_segment(const uint32_t *at, const uint32_t *end, const uin
     return out + 1;
 }
 
-stk_status stk_tiles_encode(stk_codec_ctx *ctx, stk_coefs *coefs, const stk_tile_options *options, stk_buffer *out,
-                            bool *extreme, stk_error *error)
+stk_status stk_tiles_encode(stk_codec_ctx *ctx, stk_coefs *coefs, const stk_tile_options *options,
+                            stk_buffer *out, bool *extreme, stk_error *error)
 {
     stk_tile_state *state;
     stk_symbol_counts counts = {{0}};

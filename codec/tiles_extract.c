@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles -> an ordinary JPEG (ITU-T T.81) with the same coefficients: the record's segments become one scan with
- * Huffman tables made for it. */
+ * Tiles -> an ordinary JPEG (ITU-T T.81) with the same coefficients: the record's segments become one scan
+ * with Huffman tables made for it. */
 #include <string.h>
 
 #include "codec/tiles_internal.h"
@@ -25,8 +25,10 @@ static stk_status picture_alloc(picture *p, const stk_tile_source *source, stk_e
     g->tile_mcus = 1;
     (void)stk_tile_geometry_complete(g); /* fewer MCUs a tile are always possible */
     size_t n_blocks = (size_t)g->mcu_cols * g->mcu_rows * g->mcu_blocks, n_rows = 0, n_bytes;
-    for (uint32_t c = 0; c < g->n_components; c++) n_rows += (size_t)g->mcu_rows * g->v[c];
-    if (!stk_mul_size(n_blocks, 64 * sizeof(int16_t), &n_bytes)) return stk_fail_memory(error, "coefficients");
+    for (uint32_t c = 0; c < g->n_components; c++)
+        n_rows += (size_t)g->mcu_rows * g->v[c];
+    if (!stk_mul_size(n_blocks, 64 * sizeof(int16_t), &n_bytes))
+        return stk_fail_memory(error, "coefficients");
     STK_TRY(stk_buffer_resize(&p->blocks, n_bytes, error));
     STK_TRY(stk_buffer_resize(&p->rows, n_rows * sizeof(int16_t *), error));
     const int16_t **row = (const int16_t **)(void *)p->rows.data;
@@ -53,13 +55,15 @@ static void place_row(picture *p, uint32_t mcu_y, const int16_t *decoded)
             for (uint32_t b = 0; b < (uint32_t)g->h[c] * g->v[c]; b++, decoded += 64) {
                 uint32_t x = m * g->h[c] + b % g->h[c], y = mcu_y * g->v[c] + b / g->h[c];
                 int16_t *block = (int16_t *)p->coefs.rows[c][y] + 64 * (size_t)x;
-                for (int k = 0; k < 64; k++) block[STK_ZIGZAG[k]] = decoded[k];
+                for (int k = 0; k < 64; k++)
+                    block[STK_ZIGZAG[k]] = decoded[k];
             }
         }
     }
 }
 
-static stk_status picture_fill(picture *p, stk_codec_ctx *ctx, const stk_tile_source *source, stk_error *error)
+static stk_status picture_fill(picture *p, stk_codec_ctx *ctx, const stk_tile_source *source,
+                               stk_error *error)
 {
     for (uint32_t y = 0; y < p->coefs.g.mcu_rows; y++) {
         int16_t *decoded;
@@ -119,11 +123,13 @@ static bool put_quant(writer *w, const stk_coefs *coefs, uint8_t table_of[3])
     for (uint8_t c = 0; c < coefs->g.n_components; c++) {
         table_of[c] = c;
         for (uint8_t d = 0; d < c; d++) {
-            if (memcmp(coefs->quant[c], coefs->quant[d], sizeof coefs->quant[c]) == 0) table_of[c] = table_of[d];
+            if (memcmp(coefs->quant[c], coefs->quant[d], sizeof coefs->quant[c]) == 0)
+                table_of[c] = table_of[d];
         }
         if (table_of[c] != c) continue;
         bool wide = false;
-        for (int k = 0; k < 64; k++) wide |= coefs->quant[c][k] > 255;
+        for (int k = 0; k < 64; k++)
+            wide |= coefs->quant[c][k] > 255;
         any_wide |= wide;
         put_u16(w, 0xffdb);
         put_u16(w, wide ? 131 : 67);
@@ -177,7 +183,8 @@ static void put_scan(writer *w, uint32_t n_components)
     put_u8(w, 0);
 }
 
-static void put_markers(writer *w, const stk_coefs *coefs, uint8_t orientation, const stk_tile_huffman *huffman)
+static void put_markers(writer *w, const stk_coefs *coefs, uint8_t orientation,
+                        const stk_tile_huffman *huffman)
 {
     uint8_t table_of[3];
     put_u16(w, 0xffd8);
@@ -206,7 +213,8 @@ static void put_symbols(writer *w, const uint32_t *symbols, size_t n, const uint
     for (size_t i = 0; i < n; i++) {
         uint32_t code = codes[symbols[i] >> 16], size = symbols[i] >> 16 & 15;
         bits = bits << ((code & 255) + size) | (uint64_t)(code >> 8) << size | (symbols[i] & 0xffff);
-        for (n_bits += (code & 255) + size; n_bits >= 8; n_bits -= 8) put_stuffed(w, (uint32_t)(bits >> (n_bits - 8)));
+        for (n_bits += (code & 255) + size; n_bits >= 8; n_bits -= 8)
+            put_stuffed(w, (uint32_t)(bits >> (n_bits - 8)));
     }
     if (n_bits > 0) put_stuffed(w, (uint32_t)(bits << (8 - n_bits)) | 0xffu >> n_bits);
 }
@@ -238,7 +246,8 @@ static stk_status write_jpeg(stk_codec_ctx *ctx, const stk_coefs *coefs, uint8_t
 }
 
 stk_status stk_tiles_to_jpeg(stk_codec_ctx *ctx, const uint8_t *tiles, size_t n_bytes,
-                             const stk_tile_tables *tables, uint8_t orientation, stk_buffer *out, stk_error *error)
+                             const stk_tile_tables *tables, uint8_t orientation, stk_buffer *out,
+                             stk_error *error)
 {
     stk_tile_source source;
     picture p = {.blocks = {0}};

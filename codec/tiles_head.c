@@ -19,7 +19,8 @@ uint64_t stk_tile_sum_lengths(const uint8_t *lengths, size_t n)
     while (n > 0) { /* in runs whose sum fits 32 bits: the compiler vectorises the inner loop */
         size_t run = n < 65536 ? n : 65536;
         uint32_t part = 0;
-        for (size_t i = 0; i < run; i++) part += stk_load16(lengths + 2 * i);
+        for (size_t i = 0; i < run; i++)
+            part += stk_load16(lengths + 2 * i);
         sum += part;
         lengths += 2 * run;
         n -= run;
@@ -44,7 +45,8 @@ static stk_status read_fixed(const uint8_t *in, size_t n_bytes, stk_tile_head *h
     }
     head->flags = in[STK_TILE_AT_FLAGS];
     if ((head->flags & ~STK_TILE_FLAGS_KNOWN) != 0) {
-        return stk_fail(error, STK_ERR_VERSION, "a tiles record with flags 0x%02x that this stoker does not know",
+        return stk_fail(error, STK_ERR_VERSION,
+                        "a tiles record with flags 0x%02x that this stoker does not know",
                         (unsigned)head->flags);
     }
     head->head_bytes = stk_load32(in + STK_TILE_AT_HEAD_BYTES);
@@ -83,7 +85,8 @@ static stk_status read_quant(const uint8_t *in, size_t *at, stk_tile_head *head,
     }
     if (wide >> head->n_quant != 0) return bad(error, "widths of quantisation tables that it has not");
     for (uint32_t c = 0; c < head->g.n_components; c++) {
-        if (!shared && head->quant_of[c] >= head->n_quant) return bad(error, "a quantisation table is missing");
+        if (!shared && head->quant_of[c] >= head->n_quant)
+            return bad(error, "a quantisation table is missing");
     }
     for (uint32_t i = 0; i < head->n_quant; i++) {
         size_t size = (wide >> i & 1) != 0 ? 128 : 64;
@@ -98,6 +101,7 @@ static stk_status read_quant(const uint8_t *in, size_t *at, stk_tile_head *head,
 
 static stk_status read_huffman(const uint8_t *in, size_t *at, stk_tile_head *head, stk_error *error)
 {
+    memset(&head->huffman, 0, sizeof head->huffman); /* tables that are not here are empty ones */
     if ((head->flags & STK_TILE_FLAG_SHARED_HUFFMAN) != 0) return STK_OK;
     int n_tables = head->g.n_components == 1 ? 2 : STK_HUFFMAN_TABLES;
     for (int t = 0; t < n_tables; t++) {
@@ -115,7 +119,8 @@ stk_status stk_tile_head_read(const uint8_t *tiles, size_t n_bytes, stk_tile_hea
     size_t at = STK_TILE_FIXED_BYTES;
     STK_TRY(read_quant(tiles, &at, out, error));
     STK_TRY(read_huffman(tiles, &at, out, error));
-    if (out->head_bytes - at != 2 * (size_t)out->g.n_segments) return bad(error, "its number of segment lengths is wrong");
+    if (out->head_bytes - at != 2 * (size_t)out->g.n_segments)
+        return bad(error, "its number of segment lengths is wrong");
     out->lengths = tiles + at;
     if (stk_tile_sum_lengths(out->lengths, out->g.n_segments) != n_bytes - out->head_bytes) {
         return bad(error, "its segments do not end where it ends");
@@ -126,17 +131,20 @@ stk_status stk_tile_head_read(const uint8_t *tiles, size_t n_bytes, stk_tile_hea
 static bool quant_wide(const uint16_t *quant)
 {
     uint32_t any = 0;
-    for (int k = 0; k < 64; k++) any |= quant[k];
+    for (int k = 0; k < 64; k++)
+        any |= quant[k];
     return any > 255;
 }
 
 uint32_t stk_tile_head_bytes(const stk_tile_head *head)
 {
     uint32_t n = STK_TILE_FIXED_BYTES + 2 * head->g.n_segments;
-    for (uint32_t i = 0; i < head->n_quant; i++) n += quant_wide(head->quant[i]) ? 128 : 64;
+    for (uint32_t i = 0; i < head->n_quant; i++)
+        n += quant_wide(head->quant[i]) ? 128 : 64;
     if ((head->flags & STK_TILE_FLAG_SHARED_HUFFMAN) == 0) {
         int n_tables = head->g.n_components == 1 ? 2 : STK_HUFFMAN_TABLES;
-        for (int t = 0; t < n_tables; t++) n += 16u + stk_huffman_spec_of(&head->huffman, t)->n_symbols;
+        for (int t = 0; t < n_tables; t++)
+            n += 16u + stk_huffman_spec_of(&head->huffman, t)->n_symbols;
     }
     return n;
 }
@@ -179,7 +187,8 @@ void stk_tile_head_write(const stk_tile_head *head, uint8_t *out)
     uint8_t *at = write_quant(head, out, out + STK_TILE_FIXED_BYTES);
     if ((head->flags & STK_TILE_FLAG_SHARED_HUFFMAN) == 0) {
         int n_tables = g->n_components == 1 ? 2 : STK_HUFFMAN_TABLES;
-        for (int t = 0; t < n_tables; t++) at += stk_huffman_spec_write(stk_huffman_spec_of(&head->huffman, t), at);
+        for (int t = 0; t < n_tables; t++)
+            at += stk_huffman_spec_write(stk_huffman_spec_of(&head->huffman, t), at);
     }
 }
 

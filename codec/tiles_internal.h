@@ -19,11 +19,11 @@
 typedef struct stk_tile_head {
     stk_tile_geometry g;
     uint8_t flags;
-    uint8_t n_quant;      /* tables in the head */
-    uint8_t quant_of[3];  /* a component's table, in the head or in the set */
-    uint32_t tables_id;   /* STK_TILE_OWN_TABLES = none */
+    uint8_t n_quant;     /* tables in the head */
+    uint8_t quant_of[3]; /* a component's table, in the head or in the set */
+    uint32_t tables_id;  /* STK_TILE_OWN_TABLES = none */
     uint32_t head_bytes;
-    uint16_t quant[3][64]; /* the head's tables, zigzag order */
+    uint16_t quant[3][64];    /* the head's tables, zigzag order */
     stk_tile_huffman huffman; /* the head's tables; empty when shared */
     const uint8_t *lengths;   /* n_segments u16, in the record */
 } stk_tile_head;
@@ -51,15 +51,15 @@ uint64_t stk_tile_sum_lengths(const uint8_t *lengths, size_t n);
 enum { STK_TILE_SET_MAX_QUANT = 255 };
 
 struct stk_tile_tables {
-    stk_huffman_tables huffman; /* first: keeps the allocation's alignment */
+    stk_huffman_tables huffman;              /* first: keeps the allocation's alignment */
     uint32_t codes[STK_HUFFMAN_TABLES][256]; /* for the encoder */
     uint32_t n_quant;
     uint16_t quant[STK_TILE_SET_MAX_QUANT][64]; /* zigzag order */
 };
 
 /* Writes a set as a blob; quant: n_quant tables in zigzag order. */
-stk_status stk_tile_tables_write(const stk_tile_huffman *huffman, const uint16_t (*quant)[64], uint32_t n_quant,
-                                 stk_buffer *out, stk_error *error);
+stk_status stk_tile_tables_write(const stk_tile_huffman *huffman, const uint16_t (*quant)[64],
+                                 uint32_t n_quant, stk_buffer *out, stk_error *error);
 
 /* ---- state in the context (tiles_state.c) ---- */
 
@@ -84,9 +84,10 @@ typedef struct stk_coefs {
 } stk_coefs;
 
 /* Codes them into out. *extreme is set when a block's coefficients are so large that decoders which work in
- * 16 bits and ones that do not could differ. STK_ERR_UNSUPPORTED for values that baseline JPEG cannot hold. */
-stk_status stk_tiles_encode(stk_codec_ctx *ctx, stk_coefs *coefs, const stk_tile_options *options, stk_buffer *out,
-                            bool *extreme, stk_error *error);
+ * 16 bits and ones that do not could differ. STK_ERR_UNSUPPORTED for values that baseline JPEG cannot hold.
+ */
+stk_status stk_tiles_encode(stk_codec_ctx *ctx, stk_coefs *coefs, const stk_tile_options *options,
+                            stk_buffer *out, bool *extreme, stk_error *error);
 
 typedef uint32_t stk_symbol_counts[STK_HUFFMAN_TABLES][256];
 
@@ -98,22 +99,22 @@ stk_status stk_tile_symbolise(stk_tile_state *state, const stk_coefs *coefs, boo
                               stk_symbol_counts counts, bool *extreme, stk_error *error);
 
 /* Statistics only: adds the symbol counts of the coefficients. */
-stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_pixels, stk_symbol_counts counts,
-                           stk_error *error);
+stk_status stk_tiles_count(stk_codec_ctx *ctx, stk_coefs *coefs, uint32_t tile_pixels,
+                           stk_symbol_counts counts, stk_error *error);
 
 /* ---- reading JPEGs (codec_jpeg_coefs.c) ---- */
 
 /* Called while libjpeg holds the coefficients; they are gone when it returns. */
 typedef stk_status (*stk_coefs_body)(stk_codec_ctx *ctx, stk_coefs *coefs, void *arg, stk_error *error);
 
-/* Reads a JPEG's coefficients and runs body on them. STK_ERR_UNSUPPORTED, with the reason, for everything that
- * cannot become tiles without changing what libjpeg-turbo makes of the file; any warning of libjpeg is such a
- * reason. */
-stk_status stk_jpeg_coefs_read(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes, stk_coefs_body body, void *arg,
-                               stk_error *error);
+/* Reads a JPEG's coefficients and runs body on them. STK_ERR_UNSUPPORTED, with the reason, for everything
+ * that cannot become tiles without changing what libjpeg-turbo makes of the file; any warning of libjpeg is
+ * such a reason. */
+stk_status stk_jpeg_coefs_read(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes, stk_coefs_body body,
+                               void *arg, stk_error *error);
 
-/* Decodes a JPEG with libjpeg-turbo to raw planes and compares the samples that belong to the image with those
- * of planes, which must hold the whole image. */
+/* Decodes a JPEG with libjpeg-turbo to raw planes and compares the samples that belong to the image with
+ * those of planes, which must hold the whole image. */
 struct stk_planes;
 stk_status stk_jpeg_planes_equal(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes,
                                  const struct stk_planes *planes, bool *equal, stk_error *error);
@@ -140,8 +141,8 @@ typedef struct stk_tile_part {
 
 /* Decodes them into STK_SCRATCH_COEFS: segments row-major, blocks in segment order, 64 coefficients in zigzag
  * order, DC as differences. */
-stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part, int16_t **out,
-                                 stk_error *error);
+stk_status stk_tile_source_coefs(stk_codec_ctx *ctx, const stk_tile_source *source, stk_tile_part part,
+                                 int16_t **out, stk_error *error);
 
 /* MCU rows that decode_box decodes at a time when it needs n_tiles of each. */
 uint32_t stk_tile_band_rows(const stk_tile_geometry *g, uint32_t n_tiles);

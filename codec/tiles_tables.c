@@ -23,11 +23,12 @@ static uint32_t set_check(const uint8_t *blob, size_t n_bytes)
     return (uint32_t)stk_hash64(blob + SET_CHECKED_FROM, n_bytes - SET_CHECKED_FROM);
 }
 
-stk_status stk_tile_tables_write(const stk_tile_huffman *huffman, const uint16_t (*quant)[64], uint32_t n_quant,
-                                 stk_buffer *out, stk_error *error)
+stk_status stk_tile_tables_write(const stk_tile_huffman *huffman, const uint16_t (*quant)[64],
+                                 uint32_t n_quant, stk_buffer *out, stk_error *error)
 {
     size_t n_bytes = SET_FIXED_BYTES + (size_t)n_quant * QUANT_BYTES;
-    for (int t = 0; t < STK_HUFFMAN_TABLES; t++) n_bytes += 16u + stk_huffman_spec_of(huffman, t)->n_symbols;
+    for (int t = 0; t < STK_HUFFMAN_TABLES; t++)
+        n_bytes += 16u + stk_huffman_spec_of(huffman, t)->n_symbols;
     STK_TRY(stk_buffer_resize(out, n_bytes, error));
     uint8_t *at = out->data;
     memset(at, 0, SET_FIXED_BYTES);
@@ -35,9 +36,11 @@ stk_status stk_tile_tables_write(const stk_tile_huffman *huffman, const uint16_t
     at[8] = SET_VERSION;
     at[9] = (uint8_t)n_quant;
     at += SET_FIXED_BYTES;
-    for (int t = 0; t < STK_HUFFMAN_TABLES; t++) at += stk_huffman_spec_write(stk_huffman_spec_of(huffman, t), at);
+    for (int t = 0; t < STK_HUFFMAN_TABLES; t++)
+        at += stk_huffman_spec_write(stk_huffman_spec_of(huffman, t), at);
     for (uint32_t i = 0; i < n_quant; i++) {
-        for (uint32_t k = 0; k < 64; k++, at += 2) stk_store16(at, quant[i][k]);
+        for (uint32_t k = 0; k < 64; k++, at += 2)
+            stk_store16(at, quant[i][k]);
     }
     stk_store32(out->data + 4, set_check(out->data, n_bytes));
     return STK_OK;
@@ -48,27 +51,31 @@ static stk_status bad(stk_error *error, const char *what)
     return stk_fail(error, STK_ERR_CORRUPT, "not a valid set of tile tables: %s", what);
 }
 
-static stk_status read_set(const uint8_t *blob, size_t n_bytes, stk_tile_huffman *huffman, stk_tile_tables *set,
-                           stk_error *error)
+static stk_status read_set(const uint8_t *blob, size_t n_bytes, stk_tile_huffman *huffman,
+                           stk_tile_tables *set, stk_error *error)
 {
-    if (n_bytes < SET_FIXED_BYTES || stk_load32(blob) != SET_MAGIC) return bad(error, "it does not begin with STKH");
+    if (n_bytes < SET_FIXED_BYTES || stk_load32(blob) != SET_MAGIC)
+        return bad(error, "it does not begin with STKH");
     if (blob[8] != SET_VERSION) {
-        return stk_fail(error, STK_ERR_VERSION, "a set of tile tables of version %u; this stoker reads version %d",
-                        blob[8], SET_VERSION);
+        return stk_fail(error, STK_ERR_VERSION,
+                        "a set of tile tables of version %u; this stoker reads version %d", blob[8],
+                        SET_VERSION);
     }
     if (stk_load32(blob + 4) != set_check(blob, n_bytes)) {
         return stk_fail(error, STK_ERR_CHECKSUM, "a set of tile tables that does not match its checksum");
     }
     size_t at = SET_FIXED_BYTES;
     for (int t = 0; t < STK_HUFFMAN_TABLES; t++) {
-        size_t n = stk_huffman_spec_read(blob + at, n_bytes - at, (t & 1) != 0, stk_huffman_spec_in(huffman, t));
+        size_t n =
+            stk_huffman_spec_read(blob + at, n_bytes - at, (t & 1) != 0, stk_huffman_spec_in(huffman, t));
         if (n == 0) return bad(error, "a Huffman table is invalid");
         at += n;
     }
     set->n_quant = blob[9];
     if (n_bytes - at != set->n_quant * (size_t)QUANT_BYTES) return bad(error, "its length is wrong");
     for (uint32_t i = 0; i < set->n_quant; i++) {
-        for (uint32_t k = 0; k < 64; k++, at += 2) set->quant[i][k] = stk_load16(blob + at);
+        for (uint32_t k = 0; k < 64; k++, at += 2)
+            set->quant[i][k] = stk_load16(blob + at);
     }
     return STK_OK;
 }
@@ -84,7 +91,8 @@ stk_status stk_tile_tables_open(const uint8_t *blob, size_t n_bytes, stk_tile_ta
     stk_status status;
     STK_GOTO(read_set(blob, n_bytes, &huffman, set, error));
     stk_huffman_tables_build(&set->huffman, &huffman, true);
-    for (int t = 0; t < STK_HUFFMAN_TABLES; t++) stk_huffman_codes(stk_huffman_spec_of(&huffman, t), set->codes[t]);
+    for (int t = 0; t < STK_HUFFMAN_TABLES; t++)
+        stk_huffman_codes(stk_huffman_spec_of(&huffman, t), set->codes[t]);
     *out = set;
     return STK_OK;
 cleanup:

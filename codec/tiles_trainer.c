@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes shared table sets: sums of symbol counts and a census of quantisation tables over many images. Both are
- * sums, so the order of images does not matter. */
+ * Makes shared table sets: sums of symbol counts and a census of quantisation tables over many images. Both
+ * are sums, so the order of images does not matter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,8 @@ static stk_status grow_quant(stk_tile_trainer *trainer, size_t capacity, stk_err
 {
     if (capacity <= trainer->capacity) return STK_OK;
     size_t wanted = capacity < 16 ? 16 : capacity * 2, n_bytes;
-    if (!stk_mul_size(wanted, sizeof(quant_census), &n_bytes)) return stk_fail_memory(error, "a tile trainer");
+    if (!stk_mul_size(wanted, sizeof(quant_census), &n_bytes))
+        return stk_fail_memory(error, "a tile trainer");
     quant_census *quant = realloc(trainer->quant, n_bytes);
     if (quant == NULL) return stk_fail_memory(error, "a tile trainer");
     trainer->quant = quant;
@@ -96,14 +97,16 @@ static stk_status add_body(stk_codec_ctx *ctx, stk_coefs *coefs, void *arg, stk_
     STK_TRY(stk_tiles_count(ctx, coefs, job->tile_pixels, counts, error));
     STK_TRY(grow_quant(job->trainer, job->trainer->n_quant + 3, error));
     for (int t = 0; t < STK_HUFFMAN_TABLES; t++) {
-        for (int s = 0; s < 256; s++) job->trainer->counts[t][s] += counts[t][s];
+        for (int s = 0; s < 256; s++)
+            job->trainer->counts[t][s] += counts[t][s];
     }
-    for (uint32_t c = 0; c < coefs->g.n_components; c++) count_quant(job->trainer, coefs->quant[c]);
+    for (uint32_t c = 0; c < coefs->g.n_components; c++)
+        count_quant(job->trainer, coefs->quant[c]);
     return STK_OK;
 }
 
-stk_status stk_tile_trainer_add(stk_tile_trainer *trainer, stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes,
-                                uint32_t tile_pixels, stk_error *error)
+stk_status stk_tile_trainer_add(stk_tile_trainer *trainer, stk_codec_ctx *ctx, const uint8_t *jpeg,
+                                size_t n_bytes, uint32_t tile_pixels, stk_error *error)
 {
     add_job job = {.trainer = trainer, .tile_pixels = tile_pixels};
     return stk_jpeg_coefs_read(ctx, jpeg, n_bytes, add_body, &job, error);
@@ -116,15 +119,17 @@ static bool is_symbol(int table, uint32_t symbol)
     return size == 0 ? run == 0 || run == 15 : size <= STK_TILE_MAX_AC_BITS;
 }
 
-/* Codes for every symbol a tile can contain. Counts beyond 32 bits are scaled down; what never occurred counts
- * as once. */
+/* Codes for every symbol a tile can contain. Counts beyond 32 bits are scaled down; what never occurred
+ * counts as once. */
 static void train(const uint64_t sums[256], int table, stk_huffman_spec *out)
 {
     uint64_t most = 0;
     uint32_t counts[256] = {0};
     int shift = 0;
-    for (int s = 0; s < 256; s++) most = sums[s] > most ? sums[s] : most;
-    while (most >> shift > UINT32_MAX / 2) shift++;
+    for (int s = 0; s < 256; s++)
+        most = sums[s] > most ? sums[s] : most;
+    while (most >> shift > UINT32_MAX / 2)
+        shift++;
     for (uint32_t s = 0; s < 256; s++) {
         if (is_symbol(table, s)) counts[s] = (uint32_t)(sums[s] >> shift) + 1;
     }
@@ -142,13 +147,15 @@ stk_status stk_tile_trainer_blob(const stk_tile_trainer *trainer, stk_buffer *ou
 {
     stk_tile_huffman huffman;
     uint16_t quant[SET_QUANT][64];
-    for (int t = 0; t < STK_HUFFMAN_TABLES; t++) train(trainer->counts[t], t, stk_huffman_spec_in(&huffman, t));
+    for (int t = 0; t < STK_HUFFMAN_TABLES; t++)
+        train(trainer->counts[t], t, stk_huffman_spec_in(&huffman, t));
     quant_census *sorted = calloc(trainer->n_quant + 1, sizeof *sorted);
     if (sorted == NULL) return stk_fail_memory(error, "a set of tile tables");
     if (trainer->n_quant > 0) memcpy(sorted, trainer->quant, trainer->n_quant * sizeof *sorted);
     qsort(sorted, trainer->n_quant, sizeof *sorted, by_frequency);
     uint32_t n = trainer->n_quant < SET_QUANT ? (uint32_t)trainer->n_quant : SET_QUANT;
-    for (uint32_t i = 0; i < n; i++) memcpy(quant[i], sorted[i].table, sizeof quant[i]);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(quant[i], sorted[i].table, sizeof quant[i]);
     free(sorted);
     return stk_tile_tables_write(&huffman, (const uint16_t(*)[64])quant, n, out, error);
 }

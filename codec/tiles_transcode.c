@@ -19,7 +19,8 @@ typedef struct transcode {
 static bool block_equal(const int16_t *zigzag, const int16_t *natural, int dc)
 {
     int difference = dc ^ natural[0];
-    for (int k = 1; k < 64; k++) difference |= zigzag[k] ^ natural[STK_ZIGZAG[k]];
+    for (int k = 1; k < 64; k++)
+        difference |= zigzag[k] ^ natural[STK_ZIGZAG[k]];
     return difference == 0;
 }
 
@@ -31,7 +32,8 @@ static bool row_equal(const stk_coefs *coefs, uint32_t mcu_y, const int16_t *dec
         int dc[3] = {0};
         for (uint32_t b = 0; b < g->segment_blocks; b++, decoded += 64) {
             uint32_t mcu_x = t * g->tile_mcus + b / g->mcu_blocks, block = b % g->mcu_blocks, c = 0;
-            while (c + 1 < g->n_components && block >= g->first_block[c + 1]) c++;
+            while (c + 1 < g->n_components && block >= g->first_block[c + 1])
+                c++;
             block -= g->first_block[c];
             dc[c] += decoded[0];
             uint32_t x = mcu_x * g->h[c] + block % g->h[c], y = mcu_y * g->v[c] + block / g->h[c];
@@ -42,10 +44,12 @@ static bool row_equal(const stk_coefs *coefs, uint32_t mcu_y, const int16_t *dec
     return true;
 }
 
-static stk_status verify_coefs(stk_codec_ctx *ctx, const stk_coefs *coefs, const transcode *job, stk_error *error)
+static stk_status verify_coefs(stk_codec_ctx *ctx, const stk_coefs *coefs, const transcode *job,
+                               stk_error *error)
 {
     stk_tile_source source;
-    STK_TRY(stk_tile_source_open(ctx, job->out->data, job->out->n_bytes, job->options->tables, &source, error));
+    STK_TRY(
+        stk_tile_source_open(ctx, job->out->data, job->out->n_bytes, job->options->tables, &source, error));
     const stk_tile_geometry *g = &source.head.g;
     size_t row_coefs = (size_t)g->tile_cols * g->segment_blocks * 64;
     uint32_t step = row_coefs < 65536 ? (uint32_t)(131072 / row_coefs) : 1; /* some 256 KiB at a time */
@@ -56,7 +60,8 @@ static stk_status verify_coefs(stk_codec_ctx *ctx, const stk_coefs *coefs, const
         STK_TRY(stk_tile_source_coefs(ctx, &source, part, &decoded, error));
         for (uint32_t i = 0; i < n; i++) {
             if (row_equal(coefs, y + i, decoded + row_coefs * i)) continue;
-            return stk_fail(error, STK_ERR_UNSUPPORTED, "verification failed: its tiles decode to other coefficients");
+            return stk_fail(error, STK_ERR_UNSUPPORTED,
+                            "verification failed: its tiles decode to other coefficients");
         }
     }
     return STK_OK;
@@ -79,10 +84,12 @@ static stk_status verify_planes(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t 
     bool equal;
     STK_TRY(stk_tiles_probe(job->out->data, job->out->n_bytes, &info, error));
     stk_box all = {.width = (int32_t)info.width, .height = (int32_t)info.height};
-    STK_TRY(stk_tiles_decode_box(ctx, job->out->data, job->out->n_bytes, job->options->tables, all, &planes, error));
+    STK_TRY(stk_tiles_decode_box(ctx, job->out->data, job->out->n_bytes, job->options->tables, all, &planes,
+                                 error));
     STK_TRY(stk_jpeg_planes_equal(ctx, jpeg, n_bytes, &planes, &equal, error));
     if (equal) return STK_OK;
-    return stk_fail(error, STK_ERR_UNSUPPORTED, "verification failed: coefficients so large that decoders differ");
+    return stk_fail(error, STK_ERR_UNSUPPORTED,
+                    "verification failed: coefficients so large that decoders differ");
 }
 
 stk_status stk_tiles_from_jpeg(stk_codec_ctx *ctx, const uint8_t *jpeg, size_t n_bytes,

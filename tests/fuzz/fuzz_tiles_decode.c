@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a tiles record, with its head's check made to fit so that the parser and the segment decoders are
- * reached: every kernel family must say the same and, when it accepts, give the same samples; the extractor
- * must cope as well. Records that name a table set get one. */
+ * Any bytes as a tiles record, with its head's check made to fit so that the parser and the segment decoders
+ * are reached: every kernel family must say the same and, when it accepts, give the same samples; the
+ * extractor must cope as well. Records that name a table set get one. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,8 @@ static void open_once(void)
     }
     stk_tile_trainer *trainer;
     stk_buffer blob = {0};
-    if (stk_tile_trainer_open(&trainer, NULL) != STK_OK || stk_tile_trainer_blob(trainer, &blob, NULL) != STK_OK ||
+    if (stk_tile_trainer_open(&trainer, NULL) != STK_OK ||
+        stk_tile_trainer_blob(trainer, &blob, NULL) != STK_OK ||
         stk_tile_tables_open(blob.data, blob.n_bytes, &set, NULL) != STK_OK) {
         abort();
     }
@@ -67,7 +68,8 @@ static uint64_t sum_of(const stk_planes *p)
     uint64_t sum = 0;
     for (uint32_t c = 0; c < p->n_components; c++)
         for (uint32_t y = 0; y < p->height[c]; y++)
-            for (uint32_t x = 0; x < p->width[c]; x++) sum = sum * 31 + p->data[c][y * p->stride[c] + x];
+            for (uint32_t x = 0; x < p->width[c]; x++)
+                sum = sum * 31 + p->data[c][y * p->stride[c] + x];
     return sum;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a JPEG to be made tiles: what is taken decodes to libjpeg-turbo's planes in every kernel family,
- * and what is extracted from it can be taken again, with the same planes. */
+ * Any bytes as a JPEG to be made tiles: what is taken decodes to libjpeg-turbo's planes in every kernel
+ * family, and what is extracted from it can be taken again, with the same planes. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -37,8 +37,11 @@ static void compare(const uint8_t *jpeg, size_t n_bytes, const stk_buffer *tiles
     stk_box all = {.width = (int32_t)info.width, .height = (int32_t)info.height};
     for (int i = 0; i < n_contexts; i++) {
         bool equal = false;
-        if (stk_tiles_decode_box(contexts[i], tiles->data, tiles->n_bytes, NULL, all, &planes, NULL) != STK_OK) abort();
-        if (stk_jpeg_planes_equal(contexts[i], jpeg, n_bytes, &planes, &equal, NULL) != STK_OK || !equal) abort();
+        if (stk_tiles_decode_box(contexts[i], tiles->data, tiles->n_bytes, NULL, all, &planes, NULL) !=
+            STK_OK)
+            abort();
+        if (stk_jpeg_planes_equal(contexts[i], jpeg, n_bytes, &planes, &equal, NULL) != STK_OK || !equal)
+            abort();
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEGs of every kind that libjpeg-turbo can write, and the raw planes that it decodes from them: what tiles are
- * compared with. Errors end the program: the input is our own. */
+ * JPEGs of every kind that libjpeg-turbo can write, and the raw planes that it decodes from them: what tiles
+ * are compared with. Errors end the program: the input is our own. */
 #ifndef STK_TESTS_JPEG_MAKER_H
 #define STK_TESTS_JPEG_MAKER_H
 
@@ -132,7 +132,8 @@ static inline jpeg_planes jpeg_decode_planes(const unsigned char *data, size_t n
     for (uint32_t y = 0; c.output_scanline < c.output_height; y++) {
         for (int i = 0; i < p.n; i++) {
             uint32_t n = (uint32_t)c.comp_info[i].v_samp_factor * DCTSIZE;
-            for (uint32_t j = 0; j < n; j++) rows[i][j] = p.data[i] + (size_t)(y * n + j) * p.stride[i];
+            for (uint32_t j = 0; j < n; j++)
+                rows[i][j] = p.data[i] + (size_t)(y * n + j) * p.stride[i];
         }
         (void)jpeg_read_raw_data(&c, arrays, (JDIMENSION)c.max_v_samp_factor * DCTSIZE);
     }
@@ -142,7 +143,8 @@ static inline jpeg_planes jpeg_decode_planes(const unsigned char *data, size_t n
 
 static inline void jpeg_planes_free(jpeg_planes *p)
 {
-    for (int i = 0; i < p->n; i++) free(p->data[i]);
+    for (int i = 0; i < p->n; i++)
+        free(p->data[i]);
     memset(p, 0, sizeof *p);
 }
 

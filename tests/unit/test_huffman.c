@@ -26,7 +26,8 @@ static void random_counts(stk_rng *rng, bool ac, uint32_t spread, uint32_t count
     uint32_t share = 1 + (uint32_t)stk_rng_below(rng, 4);
     for (uint32_t s = 0; s < (ac ? 256u : STK_TILE_MAX_DC_SYMBOLS); s++) {
         if ((ac && !ac_symbol(s)) || stk_rng_below(rng, 4) >= share) continue;
-        counts[s] = 1 + (uint32_t)(stk_rng_u64(rng) >> (64 - 1 - stk_rng_below(rng, spread)));
+        uint64_t bits = stk_rng_below(rng, spread);
+        counts[s] = 1 + (uint32_t)(stk_rng_u64(rng) >> (63 - bits));
     }
     counts[0]++; /* at least one */
 }
@@ -34,12 +35,13 @@ static void random_counts(stk_rng *rng, bool ac, uint32_t spread, uint32_t count
 static uint64_t cost(const uint32_t counts[256], const uint32_t codes[256])
 {
     uint64_t bits = 0;
-    for (int s = 0; s < 256; s++) bits += (uint64_t)counts[s] * (codes[s] & 255);
+    for (int s = 0; s < 256; s++)
+        bits += (uint64_t)counts[s] * (codes[s] & 255);
     return bits;
 }
 
-/* Huffman's own algorithm without a limit, slow and simple; returns the cost, *longest the longest code. One more
- * symbol of weight 0 stands for the code that JPEG leaves free. */
+/* Huffman's own algorithm without a limit, slow and simple; returns the cost, *longest the longest code. One
+ * more symbol of weight 0 stands for the code that JPEG leaves free. */
 static uint64_t plain_huffman(const uint32_t counts[256], uint32_t *longest)
 {
     uint64_t weight[512], bits = 0;
@@ -52,7 +54,8 @@ static uint64_t plain_huffman(const uint32_t counts[256], uint32_t *longest)
         for (int pick = 0; pick < 2; pick++) { /* the two lightest to the end; of equals the shallower */
             uint32_t best = 0, last = n - 1 - (uint32_t)pick;
             for (uint32_t i = 1; i <= last; i++) {
-                if (weight[i] < weight[best] || (weight[i] == weight[best] && depth[i] < depth[best])) best = i;
+                if (weight[i] < weight[best] || (weight[i] == weight[best] && depth[i] < depth[best]))
+                    best = i;
             }
             uint64_t w = weight[best];
             uint32_t d = depth[best];
@@ -117,7 +120,8 @@ static void test_limit(void)
     stk_huffman_build(counts, &spec);
     CHECK(stk_huffman_spec_valid(&spec, true));
     stk_huffman_codes(&spec, codes);
-    for (int s = 0; s < 256; s++) longest = (codes[s] & 255) > longest ? codes[s] & 255 : longest;
+    for (int s = 0; s < 256; s++)
+        longest = (codes[s] & 255) > longest ? codes[s] & 255 : longest;
     CHECK_EQ(longest, 16);
 }
 
@@ -153,7 +157,8 @@ static void test_invalid_specs(void)
     CHECK(stk_huffman_spec_valid(&spec, false));
     spec.symbols[1] = 12;
     CHECK(!stk_huffman_spec_valid(&spec, false));
-    spec = (stk_huffman_spec){.counts = {3}, .n_symbols = 3, .symbols = {0, 1, 2}}; /* more codes than bits allow */
+    spec = (stk_huffman_spec){
+        .counts = {3}, .n_symbols = 3, .symbols = {0, 1, 2}}; /* more codes than bits allow */
     CHECK(!stk_huffman_spec_valid(&spec, true));
     spec = (stk_huffman_spec){.counts = {0}};
     CHECK(!stk_huffman_spec_valid(&spec, true));
@@ -270,21 +275,27 @@ static void random_block(fixture *x, bits *w, uint32_t table, int16_t *block, st
 static void random_segments(fixture *x, stk_rng *rng)
 {
     uint32_t n_blocks = 1 + (uint32_t)stk_rng_below(rng, stk_rng_below(rng, 2) ? STK_TILE_MAX_BLOCKS : 12);
-    uint32_t n_segments = 1 + (uint32_t)stk_rng_below(rng, MAX_SEGMENTS), density = (uint32_t)stk_rng_below(rng, 65);
+    uint32_t n_segments = 1 + (uint32_t)stk_rng_below(rng, MAX_SEGMENTS),
+             density = (uint32_t)stk_rng_below(rng, 65);
     memset(x->want, 0, (size_t)n_segments * n_blocks * 128);
-    for (uint32_t b = 0; b < n_blocks; b++) x->block_table[b] = (uint8_t)stk_rng_below(rng, 2);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        x->block_table[b] = (uint8_t)stk_rng_below(rng, 2);
     uint8_t *at = x->bytes + stk_rng_below(rng, 8);
     for (uint32_t i = 0; i < n_segments; i++) {
         bits w = {at, 0};
         for (uint32_t b = 0; b < n_blocks; b++) {
             random_block(x, &w, x->block_table[b], x->want + ((size_t)i * n_blocks + b) * 64, rng, density);
         }
-        while (w.n != 0) put(&w, 1, 1);
+        while (w.n != 0)
+            put(&w, 1, 1);
         x->segments[i] = (stk_huffman_segment){.data = at, .n_bytes = (uint32_t)(w.at - at)};
         at = w.at;
     }
-    x->job = (stk_huffman_job){.segments = x->segments, .n_segments = n_segments, .n_blocks = n_blocks,
-                               .block_table = x->block_table, .tables = x->tables};
+    x->job = (stk_huffman_job){.segments = x->segments,
+                               .n_segments = n_segments,
+                               .n_blocks = n_blocks,
+                               .block_table = x->block_table,
+                               .tables = x->tables};
 }
 
 static bool run(const fixture *x, stk_huffman_decode_fn decode, int16_t *coefs)
@@ -363,7 +374,8 @@ static void test_decoders_on_garbage(void)
         if (round % 10 == 0) random_tables(&x, &rng);
         uint32_t n_blocks = 1 + (uint32_t)stk_rng_below(&rng, round & 1 ? 2 : STK_TILE_MAX_BLOCKS);
         uint32_t n_segments = 1 + (uint32_t)stk_rng_below(&rng, 6);
-        for (uint32_t b = 0; b < n_blocks; b++) x.block_table[b] = (uint8_t)stk_rng_below(&rng, 2);
+        for (uint32_t b = 0; b < n_blocks; b++)
+            x.block_table[b] = (uint8_t)stk_rng_below(&rng, 2);
         uint8_t *at = x.bytes;
         for (uint32_t i = 0; i < n_segments; i++) {
             uint32_t n = (uint32_t)stk_rng_below(&rng, round & 1 ? 8 : 600);
@@ -375,8 +387,11 @@ static void test_decoders_on_garbage(void)
             x.segments[i] = (stk_huffman_segment){.data = at, .n_bytes = n};
             at += n;
         }
-        x.job = (stk_huffman_job){.segments = x.segments, .n_segments = n_segments, .n_blocks = n_blocks,
-                                  .block_table = x.block_table, .tables = x.tables};
+        x.job = (stk_huffman_job){.segments = x.segments,
+                                  .n_segments = n_segments,
+                                  .n_blocks = n_blocks,
+                                  .block_table = x.block_table,
+                                  .tables = x.tables};
         CHECK(agree(&x, &good));
         n_good += good;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inverse DCT: all families give the same bytes for ordinary, sparse and absurd coefficients, for every layout
- * of blocks in MCUs; and ordinary blocks are within one level of the transform computed in double. (That they
- * are libjpeg-turbo's bytes is what test_tiles compares.) */
+ * The inverse DCT: all families give the same bytes for ordinary, sparse and absurd coefficients, for every
+ * layout of blocks in MCUs; and ordinary blocks are within one level of the transform computed in double.
+ * (That they are libjpeg-turbo's bytes is what test_tiles compares.) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +38,17 @@ static void random_coefs(stk_rng *rng, content what)
     }
 }
 
-/* Lays n_blocks blocks out as a component with `across` blocks an MCU has them, `between` blocks of others after
- * each MCU's. */
+/* Lays n_blocks blocks out as a component with `across` blocks an MCU has them, `between` blocks of others
+ * after each MCU's. */
 static stk_idct_row row_of(uint32_t n_blocks, uint32_t across, uint32_t between, uint8_t *out)
 {
-    return (stk_idct_row){.coefs = coefs, .across = across, .mcu_step = 64 * (size_t)(across + between),
-                          .n_blocks = n_blocks, .quant = quant, .out = out, .stride = STRIDE};
+    return (stk_idct_row){.coefs = coefs,
+                          .across = across,
+                          .mcu_step = 64 * (size_t)(across + between),
+                          .n_blocks = n_blocks,
+                          .quant = quant,
+                          .out = out,
+                          .stride = STRIDE};
 }
 
 static bool same_samples(const uint8_t *a, const uint8_t *b, uint32_t n_blocks)
@@ -82,7 +87,8 @@ static double exact_sample(const int16_t *block, uint32_t x, uint32_t y)
     for (int k = 0; k < 64; k++) {
         uint32_t u = STK_ZIGZAG[k] & 7, v = STK_ZIGZAG[k] >> 3;
         double scale = (u == 0 ? sqrt(0.5) : 1) * (v == 0 ? sqrt(0.5) : 1) / 4;
-        sum += scale * block[k] * quant[k] * cos((2 * x + 1) * u * M_PI / 16) * cos((2 * y + 1) * v * M_PI / 16);
+        sum +=
+            scale * block[k] * quant[k] * cos((2 * x + 1) * u * M_PI / 16) * cos((2 * y + 1) * v * M_PI / 16);
     }
     sum += 128;
     return sum < 0 ? 0 : sum > 255 ? 255 : sum;

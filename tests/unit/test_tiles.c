@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of made JPEGs: every sampling and size, every kind of JPEG, all tile widths and kernel families, whole and
- * in odd rectangles, against libjpeg-turbo's raw planes; extraction back to JPEG; what must be refused. */
+ * Tiles of made JPEGs: every sampling and size, every kind of JPEG, all tile widths and kernel families,
+ * whole and in odd rectangles, against libjpeg-turbo's raw planes; extraction back to JPEG; what must be
+ * refused. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,11 +54,14 @@ static bool planes_equal(const stk_planes *got, const jpeg_planes *want, stk_box
 static stk_box some_box(uint32_t width, uint32_t height, stk_rng *rng)
 {
     uint32_t w = 1 + (uint32_t)stk_rng_below(rng, width), h = 1 + (uint32_t)stk_rng_below(rng, height);
-    return (stk_box){.x = (int32_t)stk_rng_below(rng, width - w + 1), .y = (int32_t)stk_rng_below(rng, height - h + 1),
-                     .width = (int32_t)w, .height = (int32_t)h};
+    return (stk_box){.x = (int32_t)stk_rng_below(rng, width - w + 1),
+                     .y = (int32_t)stk_rng_below(rng, height - h + 1),
+                     .width = (int32_t)w,
+                     .height = (int32_t)h};
 }
 
-/* Decodes tiles in every family, whole and in some rectangles. Returns the number of comparisons that failed. */
+/* Decodes tiles in every family, whole and in some rectangles. Returns the number of comparisons that failed.
+ */
 static int compare_families(const stk_buffer *tiles, const stk_tile_tables *tables, const jpeg_planes *want,
                             int n_boxes, stk_rng *rng)
 {
@@ -68,10 +72,12 @@ static int compare_families(const stk_buffer *tiles, const stk_tile_tables *tabl
         for (int i = 0; i < f.n; i++) {
             stk_error error = {0};
             stk_planes planes;
-            stk_status status = stk_tiles_decode_box(f.ctx[i], tiles->data, tiles->n_bytes, tables, box, &planes, &error);
+            stk_status status =
+                stk_tiles_decode_box(f.ctx[i], tiles->data, tiles->n_bytes, tables, box, &planes, &error);
             if (status == STK_OK && planes_equal(&planes, want, box)) continue;
-            fprintf(stderr, "%s, %ux%u, box %dx%d at %d,%d: %s\n", f.name[i], want->image_width, want->image_height,
-                    box.width, box.height, box.x, box.y, status == STK_OK ? "samples differ" : error.text);
+            fprintf(stderr, "%s, %ux%u, box %dx%d at %d,%d: %s\n", f.name[i], want->image_width,
+                    want->image_height, box.width, box.height, box.x, box.y,
+                    status == STK_OK ? "samples differ" : error.text);
             failed++;
         }
     }
@@ -100,8 +106,10 @@ static int check_jpeg(const jpeg_bytes *jpeg, int n_boxes, stk_rng *rng)
         for (int c = 0; c < want.n; c++) {
             bool equal = again.n == want.n && again.wide[c] == want.wide[c] && again.high[c] == want.high[c];
             for (uint32_t y = 0; equal && y < want.high[c]; y++)
-                equal = memcmp(again.data[c] + y * again.stride[c], want.data[c] + y * want.stride[c], want.wide[c]) == 0;
-            if (!equal) fprintf(stderr, "%ux%u: extracted JPEG differs\n", want.image_width, want.image_height);
+                equal = memcmp(again.data[c] + y * again.stride[c], want.data[c] + y * want.stride[c],
+                               want.wide[c]) == 0;
+            if (!equal)
+                fprintf(stderr, "%ux%u: extracted JPEG differs\n", want.image_width, want.image_height);
             failed += !equal;
         }
         jpeg_planes_free(&again);
@@ -160,7 +168,8 @@ static void test_qualities(void)
 {
     stk_rng rng = stk_rng_for(9, 0, 0, 0, 0, STK_PURPOSE_CROP);
     for (int quality = 1; quality <= 100; quality += quality < 90 ? 9 : 1) {
-        jpeg_kind kind = {.channels = 3, .stored = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}, .quality = quality};
+        jpeg_kind kind = {
+            .channels = 3, .stored = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}, .quality = quality};
         jpeg_bytes jpeg = jpeg_make(&kind, 131, 77, (uint64_t)quality);
         CHECK_EQ(check_jpeg(&jpeg, 4, &rng), 0);
         free(jpeg.data);
@@ -187,7 +196,12 @@ static void test_kinds(void)
         {.channels = 3, .stored = JCS_YCbCr, .quant_scale = 5000},
         {.channels = 1, .stored = JCS_GRAYSCALE, .quant_scale = 900},
         {.channels = 1, .stored = JCS_GRAYSCALE, .h = {2}, .v = {2}, .quality = 75},
-        {.channels = 3, .stored = JCS_YCbCr, .h = {2, 2, 2}, .v = {2, 2, 2}, .quality = 80, .separate_scans = true},
+        {.channels = 3,
+         .stored = JCS_YCbCr,
+         .h = {2, 2, 2},
+         .v = {2, 2, 2},
+         .quality = 80,
+         .separate_scans = true},
     };
     stk_rng rng = stk_rng_for(10, 0, 0, 0, 0, STK_PURPOSE_CROP);
     for (size_t k = 0; k < sizeof KINDS / sizeof KINDS[0]; k++) {
@@ -204,7 +218,8 @@ static void expect_refused(const jpeg_bytes *jpeg, size_t n_bytes, const char *w
     stk_error error = {0};
     stk_buffer tiles = {0};
     stk_tile_options options = {.tile_pixels = 32, .tables_id = UINT32_MAX};
-    CHECK_STATUS(stk_tiles_from_jpeg(f.ctx[0], jpeg->data, n_bytes, &options, &tiles, &error), STK_ERR_UNSUPPORTED);
+    CHECK_STATUS(stk_tiles_from_jpeg(f.ctx[0], jpeg->data, n_bytes, &options, &tiles, &error),
+                 STK_ERR_UNSUPPORTED);
     if (strstr(error.text, word) == NULL) {
         fprintf(stderr, "refused, but without saying '%s': %s\n", word, error.text);
         CHECK(false);
@@ -228,7 +243,8 @@ static void test_refusals(void)
     jpeg_bytes jpeg = jpeg_make(&kind, 120, 90, 1);
     expect_refused(&jpeg, jpeg.n_bytes - 300, "remature end");
     free(jpeg.data);
-    /* A progressive file without its last scans is what a viewer would smooth. EOI after the first DC scan. */
+    /* A progressive file without its last scans is what a viewer would smooth. EOI after the first DC scan.
+     */
     kind.progressive = true;
     jpeg = jpeg_make(&kind, 120, 90, 1);
     size_t at = 0, scans = 0;
@@ -254,14 +270,17 @@ static void test_options(void)
     jpeg_kind kind = {.channels = 3, .stored = JCS_YCbCr, .quality = 80};
     jpeg_bytes jpeg = jpeg_make(&kind, 30, 20, 1);
     stk_tile_options options = {.tile_pixels = 48, .tables_id = UINT32_MAX};
-    CHECK_STATUS(stk_tiles_from_jpeg(f.ctx[0], jpeg.data, jpeg.n_bytes, &options, &tiles, &error), STK_ERR_ARGUMENT);
+    CHECK_STATUS(stk_tiles_from_jpeg(f.ctx[0], jpeg.data, jpeg.n_bytes, &options, &tiles, &error),
+                 STK_ERR_ARGUMENT);
     options.tile_pixels = 32;
     CHECK_OK(stk_tiles_from_jpeg(f.ctx[0], jpeg.data, jpeg.n_bytes, &options, &tiles, &error));
-    static const stk_box OUTSIDE[] = {{0, 0, 31, 20}, {-1, 0, 5, 5}, {0, 0, 0, 5}, {29, 19, 1, 2}, {30, 0, 1, 1}};
+    static const stk_box OUTSIDE[] = {
+        {0, 0, 31, 20}, {-1, 0, 5, 5}, {0, 0, 0, 5}, {29, 19, 1, 2}, {30, 0, 1, 1}};
     stk_planes planes;
     for (size_t i = 0; i < sizeof OUTSIDE / sizeof OUTSIDE[0]; i++) {
-        CHECK_STATUS(stk_tiles_decode_box(f.ctx[0], tiles.data, tiles.n_bytes, NULL, OUTSIDE[i], &planes, &error),
-                     STK_ERR_ARGUMENT);
+        CHECK_STATUS(
+            stk_tiles_decode_box(f.ctx[0], tiles.data, tiles.n_bytes, NULL, OUTSIDE[i], &planes, &error),
+            STK_ERR_ARGUMENT);
     }
     stk_buffer_free(&tiles);
     free(jpeg.data);
@@ -274,8 +293,10 @@ static void test_from_image(void)
         uint8_t channels = k == 2 ? 1 : 3;
         uint32_t w = 61, h = 83;
         uint8_t *pixels = malloc((size_t)w * h * channels);
-        for (uint32_t i = 0; i < w * h * channels; i++) pixels[i] = jpeg_sample(i % (w * channels), i / w, k & 1, &rng);
-        stk_image image = {.pixels = pixels, .stride = (size_t)w * channels, .width = w, .height = h, .channels = channels};
+        for (uint32_t i = 0; i < w * h * channels; i++)
+            pixels[i] = jpeg_sample(i % (w * channels), i / w, k & 1, &rng);
+        stk_image image = {
+            .pixels = pixels, .stride = (size_t)w * channels, .width = w, .height = h, .channels = channels};
         stk_error error;
         stk_buffer tiles = {0}, jpeg = {0};
         stk_tile_options options = {.tile_pixels = 32, .tables_id = UINT32_MAX};

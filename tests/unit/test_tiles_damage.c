@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Damaged records: every family says the same, delivers the same samples when it accepts, and stays within its
- * buffers (run under the sanitizers, records lie in exact-size allocations). Blocks too large for 16 bits. */
+ * Damaged records: every family says the same, delivers the same samples when it accepts, and stays within
+ * its buffers (run under the sanitizers, records lie in exact-size allocations). Blocks too large for 16
+ * bits. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +37,8 @@ static void seal(uint8_t *record)
 }
 
 /* A hash of what a family makes of the record: the status, and the samples when it is STK_OK. */
-static uint64_t verdict(stk_codec_ctx *ctx, const uint8_t *record, size_t n_bytes, stk_box box, stk_status *status)
+static uint64_t verdict(stk_codec_ctx *ctx, const uint8_t *record, size_t n_bytes, stk_box box,
+                        stk_status *status)
 {
     stk_error error;
     stk_planes p;
@@ -58,7 +60,9 @@ static stk_status agreed(const uint8_t *record, size_t n_bytes, stk_box box)
     uint64_t want = verdict(f.ctx[0], copy, n_bytes, box, &first);
     for (int i = 1; i < f.n; i++) {
         uint64_t got = verdict(f.ctx[i], copy, n_bytes, box, &status);
-        if (got != want) fprintf(stderr, "%s: %s, scalar: %s\n", f.name[i], stk_status_name(status), stk_status_name(first));
+        if (got != want)
+            fprintf(stderr, "%s: %s, scalar: %s\n", f.name[i], stk_status_name(status),
+                    stk_status_name(first));
         CHECK(got == want);
     }
     free(copy);
@@ -95,7 +99,8 @@ static void test_flips_in_segments(void)
         }
         stk_buffer_free(&tiles);
     }
-    printf("%d damaged records found out, %d not (a payload's checksum is what finds those)\n", found, accepted);
+    printf("%d damaged records found out, %d not (a payload's checksum is what finds those)\n", found,
+           accepted);
     CHECK(found > 1000 && accepted > 100);
 }
 
@@ -129,7 +134,8 @@ static void test_cut_and_lengthened(void)
 {
     stk_buffer tiles = make_tiles(&KINDS[1], 64, 48, 32);
     stk_box all = {0, 0, 64, 48};
-    for (size_t n = 0; n < tiles.n_bytes; n += n < 64 ? 1 : 37) CHECK(agreed(tiles.data, n, all) != STK_OK);
+    for (size_t n = 0; n < tiles.n_bytes; n += n < 64 ? 1 : 37)
+        CHECK(agreed(tiles.data, n, all) != STK_OK);
     uint8_t *longer = calloc(1, tiles.n_bytes + 1);
     memcpy(longer, tiles.data, tiles.n_bytes);
     CHECK_EQ(agreed(longer, tiles.n_bytes + 1, all), STK_ERR_IMAGE);
@@ -179,7 +185,8 @@ static jpeg_bytes jpeg_of_coefs(const short coefs[64], int quant, uint32_t n_blo
     struct jpeg_error_mgr errors;
     jpeg_bytes out = {NULL, 0};
     unsigned table[64];
-    for (int k = 0; k < 64; k++) table[k] = (unsigned)quant;
+    for (int k = 0; k < 64; k++)
+        table[k] = (unsigned)quant;
     c.err = jpeg_std_error(&errors);
     jpeg_create_compress(&c);
     jpeg_mem_dest(&c, &out.data, &out.n_bytes);
@@ -190,24 +197,27 @@ static jpeg_bytes jpeg_of_coefs(const short coefs[64], int quant, uint32_t n_blo
     jpeg_set_defaults(&c);
     jpeg_add_quant_table(&c, 0, table, 100, TRUE);
     c.optimize_coding = TRUE;
-    jvirt_barray_ptr array = (*c.mem->request_virt_barray)((j_common_ptr)&c, JPOOL_IMAGE, TRUE, n_blocks, 1, 1);
+    jvirt_barray_ptr array =
+        (*c.mem->request_virt_barray)((j_common_ptr)&c, JPOOL_IMAGE, TRUE, n_blocks, 1, 1);
     jpeg_write_coefficients(&c, &array);
     JBLOCKARRAY rows = (*c.mem->access_virt_barray)((j_common_ptr)&c, array, 0, 1, TRUE);
-    for (uint32_t i = 0; i < n_blocks; i++) memcpy(rows[0][i], coefs, 64 * sizeof *coefs);
+    for (uint32_t i = 0; i < n_blocks; i++)
+        memcpy(rows[0][i], coefs, 64 * sizeof *coefs);
     jpeg_finish_compress(&c);
     jpeg_destroy_compress(&c);
     return out;
 }
 
-/* Blocks whose transform leaves 16 bits: either all decoders still agree, libjpeg-turbo's being compared with, or
- * the file is not taken. */
+/* Blocks whose transform leaves 16 bits: either all decoders still agree, libjpeg-turbo's being compared
+ * with, or the file is not taken. */
 static void test_extreme_blocks(void)
 {
     stk_rng rng = stk_rng_for(2, 0, 0, 0, 0, STK_PURPOSE_AUGMENT);
     int taken = 0, refused = 0;
     for (int round = 0; round < 400; round++) {
         short coefs[64] = {0};
-        int n = 1 + (int)stk_rng_below(&rng, round % 4 == 0 ? 64 : 4), quant = 1 + (int)stk_rng_below(&rng, 255);
+        int n = 1 + (int)stk_rng_below(&rng, round % 4 == 0 ? 64 : 4),
+            quant = 1 + (int)stk_rng_below(&rng, 255);
         int most = round % 3 == 0 ? 1000 : 60;
         for (int i = 0; i < n; i++) {
             uint64_t at = round % 8 == 1 ? 0 : stk_rng_below(&rng, 64);
@@ -218,15 +228,19 @@ static void test_extreme_blocks(void)
         stk_error error = {0};
         stk_buffer tiles = {0};
         stk_tile_options options = {.tile_pixels = 16, .tables_id = UINT32_MAX};
-        stk_status status = stk_tiles_from_jpeg(f.ctx[round % f.n], jpeg.data, jpeg.n_bytes, &options, &tiles, &error);
-        CHECK(status == STK_OK || (status == STK_ERR_UNSUPPORTED && strstr(error.text, "verification") != NULL));
+        stk_status status =
+            stk_tiles_from_jpeg(f.ctx[round % f.n], jpeg.data, jpeg.n_bytes, &options, &tiles, &error);
+        CHECK(status == STK_OK ||
+              (status == STK_ERR_UNSUPPORTED && strstr(error.text, "verification") != NULL));
         if (status == STK_OK) {
             stk_planes planes;
             stk_box all = {0, 0, 40, 8};
             for (int i = 0; i < f.n; i++) {
-                CHECK_OK(stk_tiles_decode_box(f.ctx[i], tiles.data, tiles.n_bytes, NULL, all, &planes, &error));
+                CHECK_OK(
+                    stk_tiles_decode_box(f.ctx[i], tiles.data, tiles.n_bytes, NULL, all, &planes, &error));
                 for (uint32_t y = 0; y < 8; y++)
-                    CHECK(memcmp(planes.data[0] + y * planes.stride[0], want.data[0] + y * want.stride[0], 40) == 0);
+                    CHECK(memcmp(planes.data[0] + y * planes.stride[0], want.data[0] + y * want.stride[0],
+                                 40) == 0);
             }
         }
         taken += status == STK_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared table sets: training (in any order, the same set), records that use one, small pictures' sizes, and what
- * is said when the set is missing, wrong or damaged. */
+ * Shared table sets: training (in any order, the same set), records that use one, small pictures' sizes, and
+ * what is said when the set is missing, wrong or damaged. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,8 @@ static void make_pictures(void)
 {
     static const int qualities[] = {75, 75, 75, 90};
     for (int i = 0; i < PICTURES; i++) {
-        jpeg_kind kind = {.channels = 3, .stored = JCS_YCbCr, .h = {2}, .v = {2}, .quality = qualities[i % 4]};
+        jpeg_kind kind = {
+            .channels = 3, .stored = JCS_YCbCr, .h = {2}, .v = {2}, .quality = qualities[i % 4]};
         if (i % 10 == 9) kind = (jpeg_kind){.channels = 1, .stored = JCS_GRAYSCALE, .quality = 75};
         pictures[i] = jpeg_make(&kind, 32, 32, (uint64_t)i);
     }
@@ -61,7 +62,8 @@ static bool decodes_alike(const stk_buffer *tiles, const stk_tile_tables *set, c
     for (int i = 0; i < f.n; i++) {
         stk_error error;
         stk_planes planes;
-        if (stk_tiles_decode_box(f.ctx[i], tiles->data, tiles->n_bytes, set, box, &planes, &error) != STK_OK) {
+        if (stk_tiles_decode_box(f.ctx[i], tiles->data, tiles->n_bytes, set, box, &planes, &error) !=
+            STK_OK) {
             fprintf(stderr, "%s: %s\n", f.name[i], error.text);
             return false;
         }
@@ -95,13 +97,15 @@ static void test_records_with_a_set(void)
         CHECK(decodes_alike(&tiles, set, &want));
         CHECK_OK(stk_tiles_to_jpeg(f.ctx[0], tiles.data, tiles.n_bytes, set, 1, &extracted, &error));
         jpeg_planes again = jpeg_decode_planes(extracted.data, extracted.n_bytes);
-        for (int c = 0; c < want.n; c++) CHECK(memcmp(want.data[c], again.data[c], want.stride[c] * want.high[c]) == 0);
+        for (int c = 0; c < want.n; c++)
+            CHECK(memcmp(want.data[c], again.data[c], want.stride[c] * want.high[c]) == 0);
         jpeg_planes_free(&want);
         jpeg_planes_free(&again);
         source += p->n_bytes;
         stored += tiles.n_bytes;
     }
-    printf("noisy 32x32 JPEGs with optimal tables of their own: stored in %.0f %%\n", 100.0 * (double)stored / (double)source);
+    printf("noisy 32x32 JPEGs with optimal tables of their own: stored in %.0f %%\n",
+           100.0 * (double)stored / (double)source);
     CHECK(stored < source);
     stk_tile_tables_close(&set);
     CHECK(set == NULL);
@@ -131,7 +135,8 @@ static void test_any_picture_fits(void)
         jpeg_bytes small = jpeg_make(&kind, 9, 9, 3), large = jpeg_make(&kind, 400, 300, 3);
         CHECK_OK(stk_tiles_from_jpeg(f.ctx[0], small.data, small.n_bytes, &options, &tiles, &error));
         CHECK_OK(stk_tiles_probe(tiles.data, tiles.n_bytes, &info, &error));
-        if (quality < 30) CHECK_EQ(info.tables_id, 0); /* a table of its own would be larger than all the rest */
+        if (quality < 30)
+            CHECK_EQ(info.tables_id, 0); /* a table of its own would be larger than all the rest */
         jpeg_planes want = jpeg_decode_planes(small.data, small.n_bytes);
         CHECK(decodes_alike(&tiles, set, &want));
         jpeg_planes_free(&want);
@@ -229,7 +234,8 @@ int main(void)
     RUN(test_any_picture_fits);
     RUN(test_wrong_sets);
     RUN(test_damaged_sets);
-    for (int i = 0; i < PICTURES; i++) free(pictures[i].data);
+    for (int i = 0; i < PICTURES; i++)
+        free(pictures[i].data);
     families_close(&f);
     return check_exit();
 }
