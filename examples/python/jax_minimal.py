@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--steps", type=int, default=100)
     args = parser.parse_args()
     dataset = stoker.open(args.data)
-    loader = stoker.Loader(dataset, 64, transform=stoker.Train(32), last="drop")
+    loader = stoker.Loader(dataset, min(64, len(dataset)), transform=stoker.Train(32), last="drop")
     weights = jnp.zeros((32 * 32 * 3, len(dataset.classes)))
     step = jax.jit(jax.value_and_grad(loss_function))
     done = 0

@@ -19,7 +19,7 @@ mirror=${STOKER_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 tools=(build-essential ca-certificates pkg-config python3 python3-venv python3-dev nasm dpkg-dev autoconf automake
-    libtool patchelf)
+    libtool patchelf liblzf-dev)
 
 say() { printf '== %s\n' "$*"; }
 
@@ -79,7 +79,8 @@ make_out="cmake --build out && cmake --install out"
 
 build_libraries() {
     build zlib "./configure --prefix=/opt/deps --static; make install"
-    build libjpeg-turbo "$cmake_library -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF; $make_out"
+    build libjpeg-turbo "$cmake_library -DCMAKE_INSTALL_LIBDIR=/opt/deps/lib -DENABLE_SHARED=OFF \
+        -DWITH_TURBOJPEG=OFF; $make_out"
     build libpng1.6 "autoreconf -fi; CPPFLAGS=-I/opt/deps/include LDFLAGS=-L/opt/deps/lib $autotools_library; make install"
     build libwebp "autoreconf -fi; $autotools_library --disable-gl --disable-sdl --disable-png --disable-jpeg --disable-tiff \
         --disable-gif; make install"
@@ -89,7 +90,6 @@ build_libraries() {
     build giflib "make CFLAGS='-O2 -fPIC -std=gnu99' libgif.a; cp libgif.a /opt/deps/lib; cp gif_lib.h /opt/deps/include"
     build xxhash "make CFLAGS='-O2 -fPIC' install PREFIX=/opt/deps; rm -f /opt/deps/lib/libxxhash.so*"
     build jansson "autoreconf -fi; $autotools_library; make install"
-    build liblzf "autoreconf -fi; $autotools_library; make install"
     build hdf5 "autoreconf -fi; CPPFLAGS=-I/opt/deps/include LDFLAGS=-L/opt/deps/lib $autotools_library --disable-hl \
         --disable-tools --disable-tests --without-szlib --with-zlib=/opt/deps; make install"
 }
