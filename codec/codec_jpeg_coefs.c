@@ -107,6 +107,7 @@ static stk_status read_body(stk_jpeg *jpeg, void *arg, stk_error *error)
         return unsupported(error, "it is not an 8-bit grey or YCbCr one with whole sampling ratios");
     }
     STK_TRY(stk_tile_state_of(jpeg->ctx, &state, error));
+    stk_tile_state_trim(state);
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(c);
     if (jpeg->damage->kinds != 0) return unsupported(error, jpeg->damage->text);
     if (would_be_smoothed(c)) return unsupported(error, "it is an incomplete progressive one");

@@ -228,6 +228,7 @@ static stk_status write_jpeg(stk_codec_ctx *ctx, const stk_coefs *coefs, uint8_t
     uint32_t codes[STK_HUFFMAN_TABLES][256];
     bool extreme;
     STK_TRY(stk_tile_state_of(ctx, &state, error));
+    stk_tile_state_trim(state);
     STK_TRY(stk_tile_symbolise(state, coefs, true, counts, &extreme, error));
     for (int t = 0; t < (coefs->g.n_components == 1 ? 2 : STK_HUFFMAN_TABLES); t++) {
         stk_huffman_build(counts[t], stk_huffman_spec_in(&huffman, t));

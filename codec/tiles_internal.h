@@ -71,6 +71,8 @@ typedef struct stk_tile_state {
 } stk_tile_state;
 
 stk_status stk_tile_state_of(stk_codec_ctx *ctx, stk_tile_state **out, stk_error *error);
+/* Gives back buffers that an outlier made large. */
+void stk_tile_state_trim(stk_tile_state *state);
 
 /* ---- encoding (tiles_encode.c) ---- */
 

@@ -6,6 +6,21 @@
 #include "codec/tiles_internal.h"
 #include "common/fail.h"
 
+/* What an outlier needed is given back. */
+enum { KEEP_BYTES = 64 << 20 };
+
+static void trim(stk_buffer *buffer)
+{
+    if (buffer->capacity > KEEP_BYTES) stk_buffer_free(buffer);
+}
+
+void stk_tile_state_trim(stk_tile_state *state)
+{
+    trim(&state->symbols);
+    trim(&state->ends);
+    trim(&state->rows);
+}
+
 static void close_state(void *pointer)
 {
     stk_tile_state *state = pointer;
