@@ -24,6 +24,7 @@ typedef struct done_shard {
 struct stk_output {
     stk_output_options options;
     stk_shard_writer *writer;
+    stk_hdf5_sink *hdf5; /* instead of shards */
     char path[PATH_MAX];   /* of the shard being written */
     uint64_t n_records;    /* in all shards */
     uint64_t first_record; /* of the current shard */
@@ -100,11 +101,26 @@ stk_status stk_output_open(const stk_output_options *options, stk_output **out, 
     *out = calloc(1, sizeof **out);
     if (*out == NULL) return stk_fail_memory(error, "the output");
     (*out)->options = *options;
+    if (options->hdf5 == NULL) return STK_OK;
+    stk_hdf5_sink_options hdf5 = *options->hdf5;
+    hdf5.path = options->path;
+    hdf5.metadata = options->metadata;
+    hdf5.columns = writer_options(*out);
+    stk_status status = stk_hdf5_sink_open(&hdf5, &(*out)->hdf5, error);
+    if (status != STK_OK) stk_output_close(out);
+    return status;
+}
+
+static stk_status add_to_hdf5(stk_output *o, const stk_record *record, stk_error *error)
+{
+    STK_TRY(stk_hdf5_sink_add(o->hdf5, record, error));
+    o->n_records++;
     return STK_OK;
 }
 
 stk_status stk_output_add(stk_output *o, const stk_record *record, stk_error *error)
 {
+    if (o->hdf5 != NULL) return add_to_hdf5(o, record, error);
     if (o->writer != NULL && o->options.folder && o->n_records > o->first_record) {
         /* Index, strings and metadata come on top: the limit is on what grows with the payloads. */
         uint64_t end = stk_shard_writer_bytes(o->writer) + record->n_bytes;
@@ -228,8 +244,19 @@ static void remove_left_over(stk_output *o)
     o->n_shards = n;
 }
 
+static stk_status finish_hdf5(stk_output *o, char *id, uint64_t *n_bytes, stk_error *error)
+{
+    struct stat st;
+    STK_TRY(stk_hdf5_sink_finish(o->hdf5, id, error));
+    if (stat(o->options.path, &st) != 0)
+        return stk_fail_errno(error, errno, "%s: cannot stat", o->options.path);
+    *n_bytes = (uint64_t)st.st_size;
+    return STK_OK;
+}
+
 stk_status stk_output_finish(stk_output *o, char *id, uint64_t *n_bytes, stk_error *error)
 {
+    if (o->hdf5 != NULL) return finish_hdf5(o, id, n_bytes, error);
     if (o->writer == NULL && o->n_shards == 0) STK_TRY(begin_shard(o, error));
     if (o->writer != NULL) STK_TRY(end_shard(o, error));
     remove_left_over(o);
@@ -246,6 +273,7 @@ void stk_output_close(stk_output **output)
     stk_output *o = *output;
     if (o == NULL) return;
     stk_shard_writer_close(&o->writer);
+    stk_hdf5_sink_close(&o->hdf5);
     free(o->shards);
     free(o);
     *output = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where records go: one shard, or a folder of shards of limited size with its dataset.json. */
+ * Where records go: one shard, a folder of shards of limited size with its dataset.json, or an HDF5 file. */
 #ifndef STK_PACKER_OUTPUT_H
 #define STK_PACKER_OUTPUT_H
 
@@ -9,6 +9,7 @@
 #include <stoker/dataset.h>
 
 #include "format/shard_writer.h"
+#include "packer/hdf5_sink.h"
 
 typedef struct stk_output stk_output;
 
@@ -21,6 +22,8 @@ typedef struct stk_output_options {
     const uint8_t *tables; /* a shared table set, or NULL; kept by the caller */
     size_t n_table_bytes;
     const char *metadata; /* kept by the caller */
+    /* NULL: .stk. Else path, metadata and columns are filled in from the above; copied. */
+    const stk_hdf5_sink_options *hdf5;
 } stk_output_options;
 
 stk_status stk_output_open(const stk_output_options *options, stk_output **out, stk_error *error);

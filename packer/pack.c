@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "common/buffer.h"
@@ -52,6 +51,8 @@ typedef struct pack {
     uint64_t n_resumed; /* positions that were taken over */
     stk_permutation shuffle;
     stk_recipe recipe;
+    bool hdf5;        /* the output is an HDF5 file */
+    stk_uniform size; /* of its images, when they are raw and of one size */
 } pack;
 
 static stk_status make_columns(pack *p, stk_error *error)
@@ -103,7 +104,17 @@ static stk_status open_output(pack *p, stk_error *error)
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
+    stk_hdf5_sink_options hdf5 = {
+        .max_records = p->end - p->first,
+        .size = p->size,
+        .chunk_images = p->options.chunk_images,
+        .filter = p->options.hdf5_filter,
+        .n_threads = p->options.n_threads,
+        .class_names = (const char *const *)p->sources.class_names,
+        .n_classes = p->sources.n_classes,
+    };
     stk_output_options options = {
+        .hdf5 = p->hdf5 ? &hdf5 : NULL,
         .path = p->job.data,
         .folder = p->job.folder,
         .shard_bytes = p->options.shard_bytes,
@@ -167,7 +178,10 @@ static bool tick(void *user)
 static stk_pipeline make_pipeline(pack *p)
 {
     stk_permutation_init(&p->shuffle, p->sources.n, p->options.shuffle_seed, 0);
-    p->recipe = (stk_recipe){.options = &p->options, .tables = p->tables, .previous = &p->previous};
+    p->recipe = (stk_recipe){.options = &p->options,
+                             .tables = p->tables,
+                             .previous = &p->previous,
+                             .channels = (uint8_t)p->size.channels};
     return (stk_pipeline){
         .sources = &p->sources,
         .recipe = &p->recipe,
@@ -259,27 +273,29 @@ static stk_status finish(pack *p, stk_error *error)
     return stk_job_commit(&p->job, p->options.force, error);
 }
 
-static stk_status refuse_other_formats(const char *dst, const stk_pack_options *o, stk_error *error)
+/* HDF5 wants to know the images' size first. Such a file is written in one go: what a killed run left is of no
+ * use. */
+static stk_status prepare_hdf5(pack *p, stk_error *error)
 {
-    size_t n = strlen(dst);
-    bool hdf5 =
-        (n > 3 && strcasecmp(dst + n - 3, ".h5") == 0) || (n > 5 && strcasecmp(dst + n - 5, ".hdf5") == 0);
-    if (o->format == NULL ? !hdf5 : strcmp(o->format, "stk") == 0) return STK_OK;
-    if (o->format != NULL && strcmp(o->format, "hdf5") != 0)
-        return stk_fail(error, STK_ERR_ARGUMENT, "format '%s': use stk or hdf5", o->format);
-    return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: this version does not write HDF5; write a .stk file",
-                    dst);
+    if (!p->hdf5) return STK_OK;
+    stk_pipeline pipeline = make_pipeline(p);
+    p->options.resume = false;
+    stk_report_phase(&p->report, "check");
+    STK_TRY(stk_uniform_find(&pipeline, &p->options, &p->size, error));
+    if (p->size.found) p->options.encode = STK_ENCODE_RAW;
+    return STK_OK;
 }
 
 static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *error)
 {
-    STK_TRY(refuse_other_formats(dst, &p->options, error));
+    STK_TRY(stk_hdf5_wanted(dst, &p->options, &p->hdf5, error));
     STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
     STK_TRY(stk_job_lock(dst, p->options.force, &p->job, error));
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
     STK_TRY(stk_pack_source_list(&p->source, &p->options, &p->sources, error));
     choose_part(p);
     p->report.files_total = p->end - p->first;
+    STK_TRY(prepare_hdf5(p, error));
     uint64_t id = 0;
     stk_pack_options whole = p->options;
     whole.part = whole.n_parts = 0;

@@ -263,6 +263,7 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     STK_TRY(stk_settle_failure(status, &text, p, error));
     if (status != STK_OK) return STK_OK;
     stk_image_plan_make(m->recipe->options, &info, &plan);
+    if (plan.form == STK_FORM_RAW && m->recipe->channels != 0) plan.channels = m->recipe->channels;
     if (plan.resized && !target_fits(m->recipe->options, &plan, p)) return STK_OK;
     return make_record(m, &plan, source, bytes, p, error);
 }

@@ -16,6 +16,7 @@
 typedef struct stk_recipe {
     const stk_pack_options *options;
     const stk_tile_tables *tables;       /* shared by small images; NULL: none */
+    uint8_t channels;                    /* of raw pixels; 0: as many as the image has */
     const struct stk_previous *previous; /* records that may be used again; NULL: none */
 } stk_recipe;
 

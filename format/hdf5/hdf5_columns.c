@@ -31,15 +31,16 @@ stk_status stk_hdf5_column_init(stk_hdf5_column *c, const stk_column *column, co
     stk_spool_init(&c->values, path);
     stk_spool_init(&c->ends, path);
     stk_spool_init(&c->nulls, path);
-    c->column.name = strdup(column->name);
-    if (c->column.name == NULL) return stk_fail_memory(error, "a column");
+    c->column.name = NULL;
     if (strlen(column->name) > sizeof c->arrays[0].name - 16)
         return stk_fail(error, STK_ERR_ARGUMENT, "column '%.40s...': name too long for HDF5", column->name);
-    return STK_OK;
+    c->column.name = strdup(column->name);
+    return c->column.name != NULL ? STK_OK : stk_fail_memory(error, "a column");
 }
 
 void stk_hdf5_column_free(stk_hdf5_column *c)
 {
+    if (c->column.name == NULL) return; /* never initialised: its spools' descriptors would be somebody's 0 */
     stk_spool_free(&c->values);
     stk_spool_free(&c->ends);
     stk_spool_free(&c->nulls);

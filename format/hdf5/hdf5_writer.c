@@ -79,16 +79,18 @@ static stk_status set_shape(stk_hdf5_writer *w, const stk_hdf5_writer_options *o
     s->width = o->width;
     s->height = o->height;
     s->channels = o->channels;
+    w->max_records = o->max_records > 0 ? o->max_records : 1;
     if (s->uniform) {
         uint64_t image = (uint64_t)s->width * s->height * s->channels;
         uint64_t fit = DEFAULT_CHUNK / image;
         s->chunk_images = o->chunk_images > 0 ? o->chunk_images : fit > 0 ? (uint32_t)fit : 1;
+        /* HDF5 takes no chunk that is larger than the data set can become. */
+        if (s->chunk_images > w->max_records) s->chunk_images = (uint32_t)w->max_records;
         /* HDF5 1.x limits a chunk to 4 GiB - 1. */
         if (image > UINT32_MAX / s->chunk_images)
             return stk_fail(error, STK_ERR_ARGUMENT, "--chunk-images %u: a chunk would be over 4 GiB", s->chunk_images);
     }
     STK_TRY(parse_filter(s, o->filter, error));
-    w->max_records = o->max_records > 0 ? o->max_records : 1;
     s->head_bytes = stk_hdf5_head_bytes(s, w->max_records);
     return STK_OK;
 }
@@ -359,6 +361,7 @@ static stk_status finish_plain(stk_hdf5_writer *w, stk_hdf5_array *arrays, size_
     w->shape.payload_bytes = w->written;
     uint64_t reserved = w->written;
     if (w->shape.uniform) {
+        if (w->shape.chunk_images > w->shape.n_records) w->shape.chunk_images = (uint32_t)w->shape.n_records;
         uint64_t chunk = chunk_bytes(&w->shape);
         reserved = (w->written + chunk - 1) / chunk * chunk; /* the last chunk is stored whole */
     }

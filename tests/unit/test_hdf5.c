@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 #if STOKER_HAVE_HDF5
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "common/fail.h"
@@ -156,10 +157,13 @@ static void check_file(bool uniform)
 
 static void uniform_plain(void)
 {
+    /* A writer must close no descriptor that is not its own, 0 least of all. */
+    bool has_stdin = fcntl(0, F_GETFD) != -1;
     for (uint32_t chunk = 1; chunk <= 128; chunk *= 8) {
         write_file(true, NULL, chunk);
         check_file(true);
     }
+    CHECK_EQ(fcntl(0, F_GETFD) != -1, has_stdin);
 }
 
 static void uniform_gzip(void)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders packed to HDF5: what comes back through stoker is what comes back from a .stk, and h5py reads it all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stoker
+from PIL import Image
+
+h5py = pytest.importorskip("h5py")
+HERE = Path(__file__).parent
+
+
+def pythons() -> list[str]:
+    """Interpreters with an h5py: this one, and STOKER_OTHER_H5PY or the system's where that has one too (Debian's
+    is built with HDF5 1.10, wheels come with 2.0)."""
+    out = [sys.executable]
+    for other in (os.environ.get("STOKER_OTHER_H5PY"), "/usr/bin/python3"):
+        if other and other not in out and Path(other).exists():
+            if subprocess.run([other, "-c", "import h5py"], capture_output=True).returncode == 0:
+                out.append(other)
+    return out
+
+
+def digest(data: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()
+
+
+def by_h5py(path: Path) -> dict[str, Any]:
+    """What h5py finds, the same under every version of it."""
+    seen = []
+    for python in pythons():
+        run = subprocess.run([python, HERE / "h5py_digest.py", path], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        found = json.loads(run.stdout)
+        print("h5py", found.pop("h5py"), "HDF5", found.pop("hdf5"))
+        seen.append(found)
+    assert all(found == seen[0] for found in seen)
+    return seen[0]
+
+
+def same_everywhere(h5: Path, stk: Path, every: int = 1) -> None:
+    """Pixels, labels, classes and columns of two data sets; then a shuffled epoch of batches."""
+    a, b = stoker.open(h5), stoker.open(stk)
+    assert len(a) == len(b) and a.classes == b.classes and sorted(a.columns) == sorted(b.columns)
+    assert (a.labels is None) == (b.labels is None)
+    if b.labels is not None:
+        assert np.array_equal(a.labels, b.labels)
+    for i in range(0, len(a), every):
+        assert np.array_equal(a.image(i), b.image(i)), i
+        assert {k: str(v) for k, v in a[i][2].items()} == {k: str(v) for k, v in b[i][2].items()}
+    sizes = [{"size": 24}, {"size": 33, "flip": False}]
+    for options in sizes:
+        batches = [
+            stoker.Loader(d[::every], batch_size=7, transform=stoker.Train(**options), seed=3) for d in (a, b)
+        ]
+        for (x, xl), (y, yl) in zip(*batches):
+            assert np.array_equal(x, y)
+            assert (xl is None and yl is None) or np.array_equal(xl, yl)
+
+
+def test_uniform(tiny_folder: Path, tmp_path: Path) -> None:
+    report = stoker.pack(tiny_folder, tmp_path / "x.h5")
+    assert (report.records, report.skipped) == (211, 0)
+    stoker.pack(tiny_folder, tmp_path / "x.stk", encode="raw")
+    same_everywhere(tmp_path / "x.h5", tmp_path / "x.stk")
+    found = by_h5py(tmp_path / "x.h5")
+    ds = stoker.open(tmp_path / "x.h5")
+    assert found["shape"] == [211, 32, 32, 3] and found["chunks"] == [211, 32, 32, 3]
+    assert found["records"] == [digest(ds.image(i)) for i in range(len(ds))]
+    assert found["labels"] == ds.labels.tolist() and found["classes"] == list(ds.classes)
+    assert found["columns"]["path"][0] == "class0/0000.png"
+    assert found["compression"] is None
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 500])
+@pytest.mark.parametrize("filter", [None, "gzip", "gzip:9", "lzf"])
+def test_chunks_and_filters(tiny_folder: Path, tmp_path: Path, chunk: int, filter: str | None) -> None:
+    options = {} if filter is None else {"hdf5_filter": filter}
+    try:
+        stoker.pack(tiny_folder, tmp_path / "x.h5", chunk_images=chunk, **options)
+    except stoker.UnsupportedError:
+        assert filter == "lzf"  # a build without liblzf
+        return
+    ds = stoker.open(tmp_path / "x.h5")
+    found = by_h5py(tmp_path / "x.h5")
+    assert found["chunks"][0] == min(chunk, 211)
+    assert found["compression"] == (filter.split(":")[0] if filter else None)
+    assert found["records"] == [digest(ds.image(i)) for i in range(len(ds))]
+    pixels = [np.asarray(Image.open(tiny_folder / p)) for p in found["columns"]["path"]]
+    assert found["records"] == [digest(p) for p in pixels]
+
+
+def test_same_bytes_for_any_number_of_threads(tiny_folder: Path, tmp_path: Path) -> None:
+    for filter in ("none", "gzip"):
+        files = []
+        for threads in (1, 3):
+            path = tmp_path / f"{filter}{threads}.h5"
+            stoker.pack(tiny_folder, path, threads=threads, hdf5_filter=filter)
+            files.append(path.read_bytes())
+        assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("encode", ["auto", "keep", "tiles", "raw"])
+def test_sizes_that_differ(photos_folder: Path, tmp_path: Path, encode: str) -> None:
+    stoker.pack(photos_folder, tmp_path / "x.h5", encode=encode)
+    stoker.pack(photos_folder, tmp_path / "x.stk", encode=encode)
+    same_everywhere(tmp_path / "x.h5", tmp_path / "x.stk")
+    found = by_h5py(tmp_path / "x.h5")
+    ds = stoker.open(tmp_path / "x.h5")
+    assert found["contiguous"]
+    assert found["records"] == [digest(np.frombuffer(ds.payload(i), np.uint8)) for i in range(len(ds))]
+    if encode == "keep":
+        assert found["records"] == [
+            digest(np.frombuffer((photos_folder / p).read_bytes(), np.uint8)) for p in found["columns"]["path"]
+        ]
+
+
+def test_resized_to_one_size(photos_folder: Path, tmp_path: Path) -> None:
+    stoker.pack(photos_folder, tmp_path / "x.h5", resize="exact=40x30")
+    stoker.pack(photos_folder, tmp_path / "x.stk", resize="exact=40x30", encode="raw")
+    same_everywhere(tmp_path / "x.h5", tmp_path / "x.stk")
+    assert by_h5py(tmp_path / "x.h5")["shape"] == [23, 30, 40, 3]
+    with pytest.raises(stoker.Error, match="resize exact"):
+        stoker.pack(photos_folder, tmp_path / "y.h5", hdf5_filter="gzip")
+    assert not list(tmp_path.glob("y.h5*"))
+
+
+def test_grey_among_colour(tmp_path: Path) -> None:
+    """[N, H, W, C] has one C: grey pictures are widened where colour ones are among them, else kept."""
+    rng = np.random.default_rng(0)
+    for folder, shapes in (("grey", [(9, 8), (9, 8)]), ("mixed", [(9, 8), (9, 8, 3), (9, 8)])):
+        (tmp_path / folder / "a").mkdir(parents=True)
+        for i, shape in enumerate(shapes):
+            Image.fromarray(rng.integers(0, 256, shape, np.uint8)).save(tmp_path / folder / "a" / f"{i}.png")
+        stoker.pack(tmp_path / folder, tmp_path / f"{folder}.h5")
+        found = by_h5py(tmp_path / f"{folder}.h5")
+        channels = 1 if folder == "grey" else 3
+        assert found["shape"] == [len(shapes), 9, 8, channels]
+        ds = stoker.open(tmp_path / f"{folder}.h5")
+        for i in range(len(ds)):
+            want = np.asarray(Image.open(tmp_path / folder / "a" / f"{i}.png").convert("RGB"))
+            assert np.array_equal(ds.image(i), want)
+    stoker.pack(tmp_path / "mixed", tmp_path / "l.h5", mode="L")
+    assert by_h5py(tmp_path / "l.h5")["shape"] == [3, 9, 8, 1]
+
+
+def test_manifest_columns(tmp_path: Path, table: Path) -> None:
+    source = table.parent / "table.csv"
+    stoker.pack(source, tmp_path / "x.h5")
+    same_everywhere(tmp_path / "x.h5", table)
+    found = by_h5py(tmp_path / "x.h5")["columns"]
+    assert found["age"] == list(range(20)) and found["score"][3] == 0.75
+    assert found["zip"][7] == "00007" and found["note"][1] == "note 1 é"
+
+
+def test_many_classes(tmp_path: Path) -> None:
+    """Class names beyond the 64 KiB that an attribute may take in old files."""
+    for i in range(1500):
+        folder = tmp_path / "many" / (f"{i:05}" + "n" * 70)
+        folder.mkdir(parents=True)
+        (folder / "x.ppm").write_bytes(b"P6 2 1 255\n" + bytes([i % 256] * 6))
+    stoker.pack(tmp_path / "many", tmp_path / "x.h5")
+    found = by_h5py(tmp_path / "x.h5")
+    assert len(found["classes"]) == 1500 and found["labels"] == list(range(1500))
+    assert list(stoker.open(tmp_path / "x.h5").classes) == found["classes"]
+
+
+def test_bad_files_and_existing_output(tmp_path: Path) -> None:
+    folder = tmp_path / "src" / "a"
+    folder.mkdir(parents=True)
+    for i in range(5):
+        Image.fromarray(np.full((9, 8, 3), i, np.uint8)).save(folder / f"{i}.png")
+    (folder / "2.png").write_bytes((folder / "2.png").read_bytes()[:40])
+    report = stoker.pack(tmp_path / "src", tmp_path / "x.h5")
+    assert (report.records, report.skipped) == (4, 1)
+    assert [stoker.open(tmp_path / "x.h5").image(i)[0, 0, 0] for i in range(4)] == [0, 1, 3, 4]
+    with pytest.raises(stoker.ExistsError):
+        stoker.pack(tmp_path / "src", tmp_path / "x.h5")
+    stoker.pack(tmp_path / "src", tmp_path / "x.h5", force=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["src", "x.h5", "x.h5.report.jsonl", "x.h5.sources"]
+
+
+def test_misuse(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(stoker.Error, match="is for HDF5"):
+        stoker.pack(tiny_folder, tmp_path / "x.stk", hdf5_filter="gzip")
+    with pytest.raises(stoker.Error, match="zstd"):
+        stoker.pack(tiny_folder, tmp_path / "x.h5", hdf5_filter="zstd")
+    with pytest.raises(stoker.Error, match="one file"):
+        stoker.pack(tiny_folder, f"{tmp_path}/x/", format="hdf5")
+    stoker.pack(tiny_folder, tmp_path / "odd.name", format="hdf5")
+    assert h5py.is_hdf5(tmp_path / "odd.name")
+
+
+@pytest.mark.parametrize("name", ["photos", "clothing", "cifar10"])
+def test_corpus(corpus: Path, tmp_path: Path, name: str) -> None:
+    folder = corpus / name
+    if name == "cifar10":
+        archive = corpus / "cifar10_jpeg.tar.zst"
+        run = subprocess.run(["tar", "--zstd", "-xf", archive, "-C", tmp_path], capture_output=True, text=True)
+        if run.returncode != 0:
+            pytest.skip(f"tar cannot unpack {archive.name}: {run.stderr}")
+        folder = tmp_path
+        for entry in list(tmp_path.iterdir()):
+            if not entry.is_dir():
+                entry.unlink()
+    out = tmp_path.parent / f"{tmp_path.name}-{name}"
+    h5, stk = Path(f"{out}.h5"), Path(f"{out}.stk")
+    stoker.pack(folder, h5)
+    stoker.pack(folder, stk)
+    same_everywhere(h5, stk, every=97 if name == "cifar10" else 5)
+    found = by_h5py(h5)
+    assert ("shape" in found) == (name == "cifar10")
+    if name == "cifar10":
+        assert found["shape"] == [len(found["labels"]), 32, 32, 3]
+        ds = stoker.open(h5)
+        for i in range(0, len(ds), 501):
+            want = digest(np.asarray(Image.open(folder / found["columns"]["path"][i]).convert("RGB")))
+            assert found["records"][i] == want and digest(ds.image(i)) == want
