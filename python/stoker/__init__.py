@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VersionError,
     )
-    from stoker._from_torchvision import Translated, from_torchvision
+    from stoker._from_torchvision import Translated, from_torchvision, timm
     from stoker._loader import Loader, LoaderIterator
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
     from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
@@ -65,7 +65,7 @@ _NAMES = {
         "Error ExistsError ImageError InternalError IOError LimitError NoSpaceError NotFoundError "
         "OutOfMemoryError StateError ThreadError UnsupportedError VersionError"
     ),
-    "_from_torchvision": "Translated from_torchvision",
+    "_from_torchvision": "Translated from_torchvision timm",
     "_loader": "Loader LoaderIterator",
     "_pack": "PackIssue PackProgress PackReport pack",
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
@@ -141,6 +141,7 @@ __all__ = [
     "from_torchvision",
     "open",
     "pack",
+    "timm",
     "usable_threads",
     "verify",
 ]

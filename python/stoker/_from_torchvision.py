@@ -194,6 +194,37 @@ def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
     return reading.result(())
 
 
+def timm(config: Any, *, train: bool = False) -> Translated:
+    """timm's preprocessing for a model, for ``Loader(transform=...)``.
+
+    config: what ``timm.data.resolve_data_config`` gives, a model's ``pretrained_cfg``, or a dict with
+    "input_size", "interpolation", "mean", "std", "crop_pct" and "crop_mode". train: RandomResizedCrop and flip
+    instead of the evaluation crop. Batches are float32, normalised. Raises UnsupportedError for a crop_mode or
+    interpolation that has no counterpart here.
+    """
+    values = config if isinstance(config, dict) else vars(config)
+    size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
+    name: Any = values.get("interpolation") or "bicubic"
+    crop_mode = values.get("crop_mode") or "center"
+    crop_pct = values.get("crop_pct") or 0.875
+    if name not in _FILTERS:
+        raise UnsupportedError(f"timm: interpolation {name!r} cannot be done; use one of {', '.join(_FILTERS)}")
+    transform: Transform
+    if train:
+        transform = Train(size, filter=name)
+    elif crop_mode == "squash" and crop_pct == 1.0:
+        transform = Resize(size, filter=name)
+    elif crop_mode == "center" and size[0] == size[1]:
+        transform = Eval(size, crop_pct=crop_pct, filter=name)
+    else:
+        raise UnsupportedError(
+            f"timm: crop_mode {crop_mode!r} with size {size} and crop_pct {crop_pct} cannot be done"
+        )
+    mean = [float(v) for v in values.get("mean", (0.485, 0.456, 0.406))]
+    std = [float(v) for v in values.get("std", (0.229, 0.224, 0.225))]
+    return Translated(transform, dtype="float32", norm="v1", mean=mean, std=std, rest=())
+
+
 def _wants_images(step: Any, is_float: bool) -> bool:
     """True for callables that were written for Pillow images: they cannot be given tensors instead."""
     if type(step).__name__ == "Lambda" and not is_float:

@@ -178,6 +178,38 @@ def test_from_torchvision_rest(tiny: Path, transforms: Any) -> None:
     assert torch.equal(images, want)
 
 
+def test_timm_config(photos: Path, photos_folder: Path) -> None:
+    """timm's evaluation transform, written out: Resize(floor(size / crop_pct)), CenterCrop, float, Normalize."""
+    from PIL import Image
+    from test_pillow import PIXELS
+
+    t = pytest.importorskip("torchvision.transforms")
+    config = {
+        "input_size": (3, 40, 40), "interpolation": "bicubic", "mean": (0.5, 0.4, 0.3), "std": (0.2, 0.3, 0.4),
+        "crop_pct": 0.9, "crop_mode": "center",
+    }  # fmt: skip
+    want = t.Compose(
+        [
+            t.Resize(44, t.InterpolationMode.BICUBIC),
+            t.CenterCrop(40),
+            t.ToTensor(),
+            t.Normalize(config["mean"], config["std"]),
+        ]
+    )
+    translated = stoker.timm(config)
+    assert translated.transform == stoker.Eval(40, crop_pct=0.9, filter="bicubic")
+    translated.transform.pixels = PIXELS
+    ds = stoker.open(photos)
+    images, _ = next(iter(stoker.Loader(ds, 23, transform=translated)))
+    for i in range(23):
+        with Image.open(photos_folder / ds.path(i)) as image:
+            assert torch.equal(images[i], want(image)), i
+    assert stoker.timm(config, train=True).transform == stoker.Train(40, filter="bicubic")
+    for wrong in ({"crop_mode": "border"}, {"interpolation": "random"}, {"input_size": (3, 40, 50)}):
+        with pytest.raises(stoker.UnsupportedError):
+            stoker.timm({**config, **wrong})
+
+
 def test_device_without_torch(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
