@@ -41,6 +41,9 @@ stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)
 # libtiff 4.5 is the first whose error handlers belong to a handle and not to the process.
 stoker_dependency(TIFF "libtiff-4>=4.5.0" OPTIONAL "TIFF" libtiff-dev)
 
+# The preprocessing cache (packer/cache_lmdb.c).
+stoker_dependency(LMDB "lmdb>=0.9.22" OPTIONAL "pack --cache" liblmdb-dev)
+
 # HDF5 data sets (format/hdf5/): both libraries or none. 1.10.3 brought H5Dread_chunk and H5Dwrite_chunk.
 stoker_dependency(HDF5 "hdf5>=1.10.3" OPTIONAL "HDF5 data sets" libhdf5-dev)
 stoker_dependency(DEFLATE "libdeflate>=1.8" OPTIONAL "gzip-filtered HDF5" libdeflate-dev)

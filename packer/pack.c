@@ -13,6 +13,7 @@
 
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "packer/cache_use.h"
 #include "packer/job.h"
 #include "packer/output.h"
 #include "packer/pack_options.h"
@@ -36,6 +37,7 @@ typedef struct pack {
     stk_text_file log;
     stk_output *output;
     stk_previous previous;
+    stk_cache_use cache;
     stk_tile_tables *tables;
     stk_buffer table_blob, metadata, recipe_text;
     stk_column *columns; /* "path", then the manifest's */
@@ -93,6 +95,7 @@ static stk_status find_tables(pack *p, stk_error *error)
     else
         STK_TRY(stk_shared_tables_train(&p->sources, &p->options, &p->table_blob, error));
     STK_TRY(stk_previous_compare_tables(&p->previous, p->table_blob.data, p->table_blob.n_bytes, error));
+    stk_cache_use_tables(&p->cache, p->table_blob.data, p->table_blob.n_bytes);
     if (p->table_blob.n_bytes == 0) return STK_OK;
     return stk_tile_tables_open(p->table_blob.data, p->table_blob.n_bytes, &p->tables, error);
 }
@@ -166,6 +169,7 @@ static stk_status take_product(void *user, const stk_source *source, const stk_p
         record.cells = p->cells;
         STK_TRY(stk_output_add(p->output, &record, error));
     }
+    STK_TRY(stk_cache_note(&p->cache, product, error));
     return note_product(p, path, product, number, error);
 }
 
@@ -180,8 +184,9 @@ static stk_pipeline make_pipeline(pack *p)
     stk_permutation_init(&p->shuffle, p->sources.n, p->options.shuffle_seed, 0);
     p->recipe = (stk_recipe){.options = &p->options,
                              .tables = p->tables,
+                             .channels = (uint8_t)p->size.channels,
                              .previous = &p->previous,
-                             .channels = (uint8_t)p->size.channels};
+                             .cache = &p->cache};
     return (stk_pipeline){
         .sources = &p->sources,
         .recipe = &p->recipe,
@@ -268,6 +273,9 @@ static stk_status finish(pack *p, stk_error *error)
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
     STK_TRY(stk_output_finish(p->output, p->id, &p->n_bytes, error));
     STK_TRY(stk_source_log_end(&p->log, p->id, p->report.counts.files, error));
+    stk_cache_use_flush(&p->cache);
+    if (p->cache.failed)
+        STK_TRY(stk_report_note(&p->report, p->options.cache, "cache", p->cache.why.text, error));
     STK_TRY(stk_report_finish(&p->report, error));
     p->report.counts.ignored += p->sources.n_special; /* never on the list, so not in the report's sums */
     return stk_job_commit(&p->job, p->options.force, error);
@@ -306,6 +314,7 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     if (p->options.resume)
         STK_TRY(stk_previous_open(p->job.dst, (const char *)p->recipe_text.data, &p->options, &p->previous,
                                   error));
+    STK_TRY(stk_cache_use_open(p->options.cache, (const char *)p->recipe_text.data, &p->cache, error));
     return find_tables(p, error);
 }
 
@@ -315,6 +324,8 @@ static void pack_free(pack *p)
     stk_text_file_close(&p->log);
     stk_report_close(&p->report);
     stk_job_close(&p->job);
+    stk_cache_use_flush(&p->cache); /* of a run that failed: what it has made will be wanted again */
+    stk_cache_use_close(&p->cache);
     stk_resume_free(&p->resume);
     stk_previous_close(&p->previous);
     stk_tile_tables_close(&p->tables);

@@ -11,6 +11,14 @@
 
 #include "format/shard_writer.h"
 
+/* What a cache knew of a product. */
+typedef enum stk_cache_state {
+    STK_CACHE_UNUSED = 0,
+    STK_IN_CACHE,
+    STK_IN_CACHE_NOT,
+    STK_IN_CACHE_DAMAGED
+} stk_cache_state;
+
 typedef enum stk_fate {
     STK_FATE_RECORD = 0, /* goes into the output (perhaps with damage: then action is "kept") */
     STK_FATE_LEFT_OUT,   /* an image, or something named like one, that does not */
@@ -43,6 +51,10 @@ typedef struct stk_product {
     bool reencoded;     /* pixels changed */
     bool verbatim_jpeg; /* was to become tiles, and could not */
     bool hint;          /* verbatim, where tiles or raw would load faster */
+
+    bool payload_is_source; /* byte for byte */
+    stk_cache_state cache;
+    uint8_t cache_key[32];
 
     uint64_t source_bytes;
     int64_t source_mtime_ns;

@@ -8,6 +8,7 @@
 #include "common/checked.h"
 #include "common/fail.h"
 #include "common/hash.h"
+#include "packer/cache_use.h"
 #include "packer/image_plan.h"
 #include "packer/previous.h"
 #include "packer/quarantine.h"
@@ -21,6 +22,9 @@ stk_status stk_record_maker_open(const stk_recipe *recipe, const stk_sources *so
     stk_codec_limits limits = {.max_pixels = recipe->options->max_pixels};
     STK_GOTO(stk_source_reader_open(sources, &out->reader, error));
     STK_GOTO(stk_codec_ctx_open(&limits, &out->ctx, error));
+    /* A cache that cannot be read has nothing to give; that is all. */
+    if (recipe->cache != NULL && recipe->cache->db != NULL)
+        (void)!stk_cache_reader_open(recipe->cache->db, &out->cache, NULL);
 cleanup:
     if (status != STK_OK) stk_record_maker_close(out);
     return status;
@@ -32,6 +36,8 @@ void stk_record_maker_close(stk_record_maker *maker)
     if (maker->recipe != NULL) stk_source_reader_close(&maker->reader);
     stk_buffer_free(&maker->encoded);
     stk_buffer_free(&maker->scratch);
+    stk_cache_reader_close(&maker->cache);
+    stk_buffer_free(&maker->cached);
     *maker = (stk_record_maker){0};
 }
 
@@ -227,8 +233,8 @@ static stk_status make_record(stk_record_maker *m, const stk_image_plan *plan, c
     STK_TRY(stk_settle_failure(status, &text, p, error));
     if (status == STK_OK) apply_damage(m->recipe->options, &damage, p);
     if (p->fate != STK_FATE_RECORD) return STK_OK;
-    bool same = p->record.payload == bytes->data && p->record.n_bytes == bytes->n_bytes;
-    p->record.xxh3 = same ? p->source_xxh3 : stk_hash64(p->record.payload, p->record.n_bytes);
+    p->payload_is_source = p->record.payload == bytes->data && p->record.n_bytes == bytes->n_bytes;
+    p->record.xxh3 = p->payload_is_source ? p->source_xxh3 : stk_hash64(p->record.payload, p->record.n_bytes);
     return STK_OK;
 }
 
@@ -265,6 +271,11 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     stk_image_plan_make(m->recipe->options, &info, &plan);
     if (plan.form == STK_FORM_RAW && m->recipe->channels != 0) plan.channels = m->recipe->channels;
     if (plan.resized && !target_fits(m->recipe->options, &plan, p)) return STK_OK;
+    stk_cache_key(m->recipe->cache, m->recipe->options, &plan, bytes->data, bytes->n_bytes, p);
+    if (stk_cache_look_up(m->cache, &m->cached, bytes->data, bytes->n_bytes, p)) {
+        p->record.label = source->label;
+        return STK_OK;
+    }
     return make_record(m, &plan, source, bytes, p, error);
 }
 

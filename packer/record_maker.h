@@ -16,6 +16,7 @@
 typedef struct stk_recipe {
     const stk_pack_options *options;
     const stk_tile_tables *tables;       /* shared by small images; NULL: none */
+    const struct stk_cache_use *cache;   /* finished records of any pack; NULL: none */
     uint8_t channels;                    /* of raw pixels; 0: as many as the image has */
     const struct stk_previous *previous; /* records that may be used again; NULL: none */
 } stk_recipe;
@@ -26,6 +27,8 @@ typedef struct stk_record_maker {
     stk_source_reader reader;
     stk_buffer encoded; /* the payload, when it is made here */
     stk_buffer scratch;
+    struct stk_cache_reader *cache; /* NULL: none */
+    stk_buffer cached;
 } stk_record_maker;
 
 stk_status stk_record_maker_open(const stk_recipe *recipe, const stk_sources *sources, stk_record_maker *out,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "packer/report.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -90,6 +91,18 @@ stk_status stk_report_add(stk_report *report, const char *path, const stk_produc
     pthread_mutex_unlock(&report->lock);
     if (status == STK_OK && p->action != NULL) status = write_issue(report, path, p, error);
     return status;
+}
+
+stk_status stk_report_note(stk_report *report, const char *path, const char *kind, const char *reason,
+                           stk_error *error)
+{
+    stk_product product = {.fate = STK_FATE_IGNORED, .action = "ignored", .kind = kind};
+    snprintf(product.reason, sizeof product.reason, "%s", reason);
+    stk_status status = STK_OK;
+    pthread_mutex_lock(&report->lock);
+    if (report->options->issue != NULL) status = queue_issue(report, path, &product, error);
+    pthread_mutex_unlock(&report->lock);
+    return status == STK_OK ? write_issue(report, path, &product, error) : status;
 }
 
 /* Takes what waits out of the queue first: the callback may take its time. */

@@ -91,7 +91,8 @@ bool stk_resume_product(const stk_resume *resume, uint64_t i, stk_buffer *scratc
 typedef struct check_job {
     stk_resume *resume;
     const stk_pipeline *pipeline;
-    stk_recipe recipe; /* the pipeline's, without a previous output: what is made must come from the source */
+    stk_recipe recipe; /* the pipeline's, without a previous output or a cache: what is made must come from
+                          the source */
     pthread_mutex_t lock;
     uint64_t next; /* line */
     uint64_t first_changed;
@@ -189,6 +190,7 @@ stk_status stk_resume_check(stk_resume *resume, const stk_pipeline *pipeline, st
                      .first_changed = resume->n_lines,
                      .error = error};
     job.recipe.previous = NULL;
+    job.recipe.cache = NULL;
     stk_team_run(pipeline->n_threads, check_thread, &job);
     if (job.status != STK_OK) return job.status;
     resume->n_lines = job.first_changed;

@@ -14,8 +14,7 @@
 #define MAX_BYTES ((uint64_t)16 << 30)
 enum { OFFSET_BITS = 40 };
 
-/* Words that products point to must outlive the line they were read from: they are looked up here. */
-static const char *static_word(const char *word)
+const char *stk_history_word(const char *word)
 {
     static const char *const WORDS[] = {
         "skipped",     "kept",      "missing", "ignored",      "quarantined", "unreadable",
@@ -115,8 +114,8 @@ bool stk_history_parse(const char *line, size_t n_bytes, stk_buffer *scratch, st
     if (!read_outcome(fields[3], out) || !read_hex(fields[4], &flags)) return false;
     out->flags = (uint32_t)flags;
     if (n == LEAST) return true;
-    out->action = static_word(fields[6]);
-    out->kind = static_word(fields[7]);
+    out->action = stk_history_word(fields[6]);
+    out->kind = stk_history_word(fields[7]);
     out->reason = fields[8];
     return out->action != NULL && out->kind != NULL;
 }

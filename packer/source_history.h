@@ -25,6 +25,9 @@ typedef struct stk_history_entry {
 /* Parses a line without its end. False when it is no such line. */
 bool stk_history_parse(const char *line, size_t n_bytes, stk_buffer *scratch, stk_history_entry *out);
 
+/* An action's or kind's word as static text, which outlives where it was read from; NULL: no such word. */
+const char *stk_history_word(const char *word);
+
 /* The entry as a product without a payload. */
 void stk_history_product(const stk_history_entry *entry, stk_product *out);
 

@@ -45,7 +45,7 @@ char *stk_source_log_escape(char *to, const char *text)
     return to;
 }
 
-static uint32_t flags_of(const stk_product *p)
+uint32_t stk_source_log_flags(const stk_product *p)
 {
     return (p->damage & STK_LOG_DAMAGE) | (p->reencoded ? STK_LOG_REENCODED : 0u) |
            (p->verbatim_jpeg ? STK_LOG_VERBATIM : 0u) | (p->hint ? STK_LOG_HINT : 0u) |
@@ -75,7 +75,7 @@ stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_pr
     else
         *to++ = p->fate == STK_FATE_LEFT_OUT ? '-' : '.';
     *to++ = '\t';
-    to = put_hex(to, flags_of(p), 6);
+    to = put_hex(to, stk_source_log_flags(p), 6);
     *to++ = '\t';
     to = stk_source_log_escape(to, path);
     if (p->action != NULL) {

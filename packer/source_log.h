@@ -35,6 +35,8 @@ stk_status stk_source_log_begin(stk_text_file *log, const char *recipe, stk_erro
  * clock) or later may have been changed again within the same tick of its clock: its time is noted as 0. */
 stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_product *product,
                               uint64_t record, int64_t trusted_ns, stk_error *error);
+/* The product's flags, as above. */
+uint32_t stk_source_log_flags(const stk_product *product);
 /* Writes the text in its escaped form (up to twice as long, no zero behind) and returns its end. */
 char *stk_source_log_escape(char *to, const char *text);
 stk_status stk_source_log_end(stk_text_file *log, const char *dataset_id, uint64_t n_files, stk_error *error);

@@ -4,6 +4,7 @@
 #ifndef STOKER_STOKER_H
 #define STOKER_STOKER_H
 
+#include <stoker/cache.h>
 #include <stoker/columns.h>
 #include <stoker/cpu.h>
 #include <stoker/dataset.h>
