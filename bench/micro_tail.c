@@ -2,8 +2,8 @@
  *
  * What comes after decoding, in every kernel family of this CPU: microseconds an image of the tail (upsampling,
  * colour, both resampling passes, flip) for RandomResizedCrop(224) of tiles records, of resampling raw records, of
- * plain raw crops beside memcpy, and of normalising. One thread; decoding is done, and not timed, before each image,
- * so that the planes are as warm as in a loader.
+ * plain raw crops beside memcpy, and of normalising. One thread; decoding is done, and not timed, before each
+ * image, so that the planes are as warm as in a loader.
  *
  *   micro_tail FILE.jpg ...   e.g. $(find $STOKER_CORPUS/photos -name '*.JPEG')
  *
@@ -91,7 +91,8 @@ static image *load(stk_codec_ctx *ctx, char **paths, int n_paths, int *n_images)
     return images;
 }
 
-static stk_render_job crop_job(const image *it, int number, stk_filter filter, stk_pixels pixels, uint8_t orientation)
+static stk_render_job crop_job(const image *it, int number, stk_filter filter, stk_pixels pixels,
+                               uint8_t orientation)
 {
     stk_render_job job = {.data = it->tiles.data, .n_bytes = it->tiles.n_bytes, .encoding = STK_ENCODING_TILES,
                           .width = it->width, .height = it->height, .channels = it->channels,
@@ -112,8 +113,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void tail_of_photographs(stk_codec_ctx *ctx, const image *images, int n, const char *what, stk_filter filter,
-                                stk_pixels pixels, uint8_t orientation)
+static void tail_of_photographs(stk_codec_ctx *ctx, const image *images, int n, const char *what,
+                                stk_filter filter, stk_pixels pixels, uint8_t orientation)
 {
     double *lowest = calloc((size_t)n, sizeof *lowest), round[ROUNDS] = {0}, sum = 0;
     for (int r = -1; r < ROUNDS; r++) {
@@ -123,7 +124,8 @@ static void tail_of_photographs(stk_codec_ctx *ctx, const image *images, int n, 
             stk_planes planes;
             stk_render_job job = crop_job(&images[i], i, filter, pixels, orientation);
             stk_render_plan_make(&job, &plan);
-            check(stk_tiles_decode_box(ctx, job.data, job.n_bytes, NULL, plan.part, &planes, &error), &error, "decode");
+            check(stk_tiles_decode_box(ctx, job.data, job.n_bytes, NULL, plan.part, &planes, &error), &error,
+                  "decode");
             double begin = seconds();
             check(stk_planes_render(ctx, &planes, &job, &error), &error, "render");
             double took = seconds() - begin;
@@ -133,7 +135,8 @@ static void tail_of_photographs(stk_codec_ctx *ctx, const image *images, int n, 
     }
     for (int i = 0; i < n; i++) sum += lowest[i];
     qsort(round, ROUNDS, sizeof round[0], compare_doubles);
-    printf("  tail, %-32s %7.2f us (%.2f)  %8.0f images/s\n", what, 1e6 * sum / n, 1e6 * round[ROUNDS / 2] / n, n / sum);
+    printf("  tail, %-32s %7.2f us (%.2f)  %8.0f images/s\n", what, 1e6 * sum / n, 1e6 * round[ROUNDS / 2] / n,
+           n / sum);
     free(lowest);
 }
 
@@ -183,11 +186,12 @@ static void raw_records(stk_codec_ctx *ctx)
             }
             best = fmin(best, (seconds() - begin) / 32);
             begin = seconds();
-            for (int i = 0; i < 32; i++) memcpy(output + (size_t)i * out_bytes, data + 3 * (stk_rng_u64(&rng) % 64), out_bytes);
+            for (int i = 0; i < 32; i++)
+                memcpy(output + (size_t)i * out_bytes, data + 3 * (stk_rng_u64(&rng) % 64), out_bytes);
             copy = fmin(copy, (seconds() - begin) / 32);
         }
-        printf("  raw, %-33s %7.2f us          %8.0f images/s  (memcpy of the output %.2f us)\n", k->name, 1e6 * best,
-               1 / best, 1e6 * copy);
+        printf("  raw, %-33s %7.2f us          %8.0f images/s  (memcpy of the output %.2f us)\n", k->name,
+               1e6 * best, 1 / best, 1e6 * copy);
     }
     free(data);
 }
@@ -208,7 +212,8 @@ static void normalising(stk_family family)
                 stk_normalise(family, &table, (stk_layout)l, pixels, SIDE * SIDE, out, SIDE * SIDE);
                 best = fmin(best, seconds() - begin);
             }
-            printf("  normalise 224, %-8s %-14s %7.2f us\n", dtypes[d], l == STK_LAYOUT_NCHW ? "NCHW" : "NHWC", 1e6 * best);
+            printf("  normalise 224, %-8s %-14s %7.2f us\n", dtypes[d], l == STK_LAYOUT_NCHW ? "NCHW" : "NHWC",
+                   1e6 * best);
         }
     }
     free(pixels);

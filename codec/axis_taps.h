@@ -82,7 +82,8 @@ static inline uint32_t stk_taps_bounds(stk_vector_axis *axis, const stk_axis_req
 /* One row of unnormalised weights a tap. `filter` is a constant where this is inlined. */
 static inline __attribute__((always_inline)) void stk_taps_weigh(stk_vector_axis *axis, double inverse,
                                                                  double (*filter)(double),
-                                                                 const double *restrict centre, double *restrict sum)
+                                                                 const double *restrict centre,
+                                                                 double *restrict sum)
 {
     int32_t pitch = (int32_t)axis->pitch;
     const int32_t *restrict start = axis->start, *restrict count = axis->count;
@@ -127,7 +128,8 @@ static inline double stk_filter_support(stk_filter filter)
 /* start, count and weights as stk_axis_compute gives them, oriented as asked. */
 static inline void stk_axis_taps(stk_vector_axis *axis, const stk_axis_request *r)
 {
-    double scale = (double)(float)(int32_t)r->in_size / (int32_t)r->out_size, inverse = 1.0 / (scale < 1.0 ? 1.0 : scale);
+    double scale = (double)(float)(int32_t)r->in_size / (int32_t)r->out_size,
+           inverse = 1.0 / (scale < 1.0 ? 1.0 : scale);
     if (r->filter != STK_FILTER_NEAREST) {
         uint32_t most_rows = (stk_axis_max_taps(r->in_size, r->out_size, r->filter) + 3) & ~3u;
         double *centre = axis->work + (size_t)most_rows * axis->pitch, *sum = centre + axis->pitch;

@@ -82,7 +82,8 @@ typedef struct rgb_vectors {
 /* 16 pixels in words; the arithmetic is explained in kernels_avx512_color.c. */
 INLINE rgb_vectors convert_words(v256 y, v256 cb2, v256 cr2, v256 cb_cr)
 {
-    v256 low = _mm256_maddubs_epi16(byte_pair(13, 105), cb_cr), high = _mm256_maddubs_epi16(byte_pair(44, 91), cb_cr);
+    v256 low = _mm256_maddubs_epi16(byte_pair(13, 105), cb_cr),
+         high = _mm256_maddubs_epi16(byte_pair(44, 91), cb_cr);
     v256 green = _mm256_add_epi16(high, _mm256_srai_epi16(_mm256_add_epi16(low, words(255)), 8));
     return (rgb_vectors){
         .r = _mm256_add_epi16(y, _mm256_mulhrs_epi16(cr2, words(22970))),
@@ -96,16 +97,19 @@ INLINE rgb_vectors convert(v256 y, v256 cb, v256 cr)
     const v256 zero = _mm256_setzero_si256(), centre = _mm256_set1_epi8((char)128);
     cb = _mm256_xor_si256(cb, centre);
     cr = _mm256_xor_si256(cr, centre);
-    rgb_vectors low = convert_words(_mm256_unpacklo_epi8(y, zero), _mm256_srai_epi16(_mm256_unpacklo_epi8(zero, cb), 7),
-                                    _mm256_srai_epi16(_mm256_unpacklo_epi8(zero, cr), 7), _mm256_unpacklo_epi8(cb, cr));
-    rgb_vectors high = convert_words(_mm256_unpackhi_epi8(y, zero), _mm256_srai_epi16(_mm256_unpackhi_epi8(zero, cb), 7),
-                                     _mm256_srai_epi16(_mm256_unpackhi_epi8(zero, cr), 7), _mm256_unpackhi_epi8(cb, cr));
+    rgb_vectors low =
+        convert_words(_mm256_unpacklo_epi8(y, zero), _mm256_srai_epi16(_mm256_unpacklo_epi8(zero, cb), 7),
+                      _mm256_srai_epi16(_mm256_unpacklo_epi8(zero, cr), 7), _mm256_unpacklo_epi8(cb, cr));
+    rgb_vectors high =
+        convert_words(_mm256_unpackhi_epi8(y, zero), _mm256_srai_epi16(_mm256_unpackhi_epi8(zero, cb), 7),
+                      _mm256_srai_epi16(_mm256_unpackhi_epi8(zero, cr), 7), _mm256_unpackhi_epi8(cb, cr));
     return (rgb_vectors){.r = _mm256_packus_epi16(low.r, high.r), .g = _mm256_packus_epi16(low.g, high.g),
                          .b = _mm256_packus_epi16(low.b, high.b)};
 }
 
 /* `chroma` is a constant where this is inlined. */
-INLINE void ycc_row(const stk_ycc_row *row, const stk_upsampling chroma, size_t n, uint8_t *lines, size_t line_pitch)
+INLINE void ycc_row(const stk_ycc_row *row, const stk_upsampling chroma, size_t n, uint8_t *lines,
+                    size_t line_pitch)
 {
     const int bias = row->lower ? 2 : 1;
     for (size_t x = 0; x < n; x += 32) {
@@ -184,7 +188,8 @@ void stk_avx2_split_row(const uint8_t *rgb, size_t n, uint8_t *lines, size_t lin
 void stk_avx2_grey_row(const uint8_t *lines, size_t line_pitch, size_t n, uint8_t *restrict grey)
 {
     const uint8_t *restrict r = lines, *restrict g = lines + line_pitch, *restrict b = lines + 2 * line_pitch;
-    for (size_t i = 0; i < n; i++) grey[i] = (uint8_t)((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
+    for (size_t i = 0; i < n; i++)
+        grey[i] = (uint8_t)((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moving finished pixels with AVX2: lines to interleaved rows, and rectangles of interleaved pixels, each mirrored or
- * with channels swapped at no extra cost. Nothing outside the given bytes is read or written. */
+ * Moving finished pixels with AVX2: lines to interleaved rows, and rectangles of interleaved pixels, each mirrored
+ * or with channels swapped at no extra cost. Nothing outside the given bytes is read or written. */
 #include "codec/kernels_avx2.h"
 
 #if defined(__x86_64__)
@@ -35,8 +35,8 @@ INLINE void store_16(void *p, __m128i v)
     _mm_storeu_si128((__m128i *)p, v);
 }
 
-/* Byte j of the 48 that 16 pixels make: channel j % 3 of pixel j / 3; for part v of 16 bytes, the pixel's number where
- * the channel is c, else none (0x80). */
+/* Byte j of the 48 that 16 pixels make: channel j % 3 of pixel j / 3; for part v of 16 bytes, the pixel's number
+ * where the channel is c, else none (0x80). */
 #define JOIN_IF(j, c, pixel) (uint8_t)((j) % 3 == (c) ? (pixel) : 0x80)
 #define JOIN_0(v, j) JOIN_IF(16 * (v) + (j), 0, (16 * (v) + (j)) / 3)
 #define JOIN_1(v, j) JOIN_IF(16 * (v) + (j), 1, (16 * (v) + (j)) / 3)
@@ -69,13 +69,15 @@ INLINE v256 line_32(const uint8_t *p, bool mirror)
 /* 96 bytes out of 32 pixels. Each lane makes 48 bytes in three parts; they are put in order by lanes. */
 INLINE void join_32(v256 r, v256 g, v256 b, bool mirror, uint8_t *out)
 {
-    v256 p0 = join_part(r, g, b, mirror, 0), p1 = join_part(r, g, b, mirror, 1), p2 = join_part(r, g, b, mirror, 2);
+    v256 p0 = join_part(r, g, b, mirror, 0), p1 = join_part(r, g, b, mirror, 1),
+         p2 = join_part(r, g, b, mirror, 2);
     store(out, _mm256_permute2x128_si256(p0, p1, 0x20));
     store(out + 32, _mm256_permute2x128_si256(p2, p0, 0x30));
     store(out + 64, _mm256_permute2x128_si256(p1, p2, 0x31));
 }
 
-INLINE void join_rgb(const uint8_t *r, const uint8_t *g, const uint8_t *b, size_t n, const bool mirror, uint8_t *out)
+INLINE void join_rgb(const uint8_t *r, const uint8_t *g, const uint8_t *b, size_t n, const bool mirror,
+                     uint8_t *out)
 {
     for (size_t x = 0; x < n; x += 32, out += 96) {
         ptrdiff_t at = mirror ? (ptrdiff_t)n - 32 - (ptrdiff_t)x : (ptrdiff_t)x;

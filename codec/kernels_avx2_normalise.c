@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalising with AVX2: only splitting bytes into planes gains from vectors. Tables of float elements are looked up by
- * scalar loads: 0.2 ns an element, where vpgatherdd takes 0.36 and 256-entry tables by vpshufb more (Zen 5). */
+ * Normalising with AVX2: only splitting bytes into planes gains from vectors. Tables of float elements are looked
+ * up by scalar loads: 0.2 ns an element, where vpgatherdd takes 0.36 and 256-entry tables by vpshufb more (Zen 5).
+ */
 #include "codec/kernels_avx2.h"
 
 #if defined(__x86_64__)
@@ -17,7 +18,8 @@ void stk_avx2_normalise(const stk_norm_table *table, stk_layout layout, const ui
     /* split_row works in whole vectors of 32 pixels: the rest is done one by one. */
     size_t whole = n_pixels & ~(size_t)31;
     stk_avx2_split_row(pixels, whole, out, plane_elements);
-    stk_normalise_scalar(table, layout, pixels + 3 * whole, n_pixels - whole, (uint8_t *)out + whole, plane_elements);
+    stk_normalise_scalar(table, layout, pixels + 3 * whole, n_pixels - whole, (uint8_t *)out + whole,
+                         plane_elements);
 }
 
 #endif

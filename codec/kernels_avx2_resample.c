@@ -2,14 +2,14 @@
  *
  * The two resampling passes with AVX2.
  *
- * vpmaddwd multiplies pairs of 16-bit numbers, so a coefficient is split as high * 32768 + low with low in 0..32767,
- * and the sum is low sum + (high sum << 15). Its parts may wrap around 32 bits; the total fits, as it does in
- * Pillow, so it comes out right.
+ * vpmaddwd multiplies pairs of 16-bit numbers, so a coefficient is split as high * 32768 + low with low in
+ * 0..32767, and the sum is low sum + (high sum << 15). Its parts may wrap around 32 bits; the total fits, as it
+ * does in Pillow, so it comes out right.
  *
  * Horizontally, four outputs of a 128-bit lane take their inputs out of one 16-byte load by vpshufb
- * (STK_ACROSS_WINDOW), as long as they lie that near each other, to scales of about 4. Beyond, lines are turned into
- * columns, so that a register holds two neighbouring inputs of each of eight lines, and each output is computed for
- * the eight lines at once (STK_ACROSS_COLUMNS). */
+ * (STK_ACROSS_WINDOW), as long as they lie that near each other, to scales of about 4. Beyond, lines are turned
+ * into columns, so that a register holds two neighbouring inputs of each of eight lines, and each output is
+ * computed for the eight lines at once (STK_ACROSS_COLUMNS). */
 #include "codec/kernels_avx2.h"
 
 #if defined(__x86_64__)
@@ -37,7 +37,8 @@ INLINE __m128i load_16(const void *p)
     return _mm_loadu_si128((const __m128i *)p);
 }
 
-/* axis->digits[2 * pair + e][pitch]: e = 0 the low digits of taps 2 * pair and 2 * pair + 1, e = 1 the high ones. */
+/* axis->digits[2 * pair + e][pitch]: e = 0 the low digits of taps 2 * pair and 2 * pair + 1, e = 1 the high ones.
+ */
 static void digits_by_pairs(stk_vector_axis *axis)
 {
     const int32_t pitch = (int32_t)axis->pitch;
@@ -67,8 +68,8 @@ static void digits_by_columns(stk_vector_axis *axis)
     }
 }
 
-/* Byte indices, zero-extended to words, into the 16 bytes from the lane's first input on: for 8 outputs 32 bytes for
- * taps 0 and 1, then 32 for taps 2 and 3. */
+/* Byte indices, zero-extended to words, into the 16 bytes from the lane's first input on: for 8 outputs 32 bytes
+ * for taps 0 and 1, then 32 for taps 2 and 3. */
 static void window_shuffles(stk_vector_axis *axis)
 {
     for (uint32_t i = 0; i < axis->pitch; i++) {
@@ -143,7 +144,8 @@ INLINE void across_few(const stk_vector_axis *axis, uint32_t first, const int PA
         for (int k = 0; k < 2; k++) {
             v256 v = two_lanes(base[2 * k] + l * in_pitch, base[2 * k + 1] + l * in_pitch);
             v256 taps = _mm256_shuffle_epi8(v, index[k][0]);
-            v256 low = _mm256_add_epi32(half(), _mm256_madd_epi16(taps, w[k][0])), high = _mm256_madd_epi16(taps, w[k][1]);
+            v256 low = _mm256_add_epi32(half(), _mm256_madd_epi16(taps, w[k][0])),
+                 high = _mm256_madd_epi16(taps, w[k][1]);
             if (PAIRS == 2) {
                 taps = _mm256_shuffle_epi8(v, index[k][1]);
                 low = _mm256_add_epi32(low, _mm256_madd_epi16(taps, w[k][2]));
@@ -257,7 +259,8 @@ static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_
                 for (uint32_t k = 0; k < n_sums; k++)
                     _mm_storel_epi64((__m128i *)(void *)(sums[k] + 8 * h),
                                      column_sums(axis, column_half(axis, h), i + k));
-            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i, out_pitch);
+            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i,
+                                 out_pitch);
         }
     }
 }
@@ -277,8 +280,8 @@ void stk_avx2_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_p
     }
 }
 
-/* Vertically, two rows are unpacked to pairs of words; unpack and pack undo each other within the lanes, so nothing
- * needs reordering. */
+/* Vertically, two rows are unpacked to pairs of words; unpack and pack undo each other within the lanes, so
+ * nothing needs reordering. */
 INLINE void pair_rows(v256 a, v256 b, v256 *out)
 {
     const v256 zero = _mm256_setzero_si256();
@@ -304,7 +307,8 @@ INLINE void down_pairs(const int32_t *digits, size_t pitch, const uint8_t *first
         for (int i = 0; i < 4; i++) high[i] = _mm256_setzero_si256();
         for (uint32_t p = 0; p < n_pairs; p++) {
             const uint8_t *a = first + 2 * p * in_pitch + x, *b = 2 * p + 1 < n_taps ? a + in_pitch : a;
-            const v256 wl = _mm256_set1_epi32(digits[2 * p * pitch]), wh = _mm256_set1_epi32(digits[(2 * p + 1) * pitch]);
+            const v256 wl = _mm256_set1_epi32(digits[2 * p * pitch]),
+                       wh = _mm256_set1_epi32(digits[(2 * p + 1) * pitch]);
             pair_rows(load(a), load(b), v);
             for (int i = 0; i < 4; i++) {
                 low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(v[i], wl));

@@ -45,7 +45,8 @@ static const uint8_t PAIRS[3][64] __attribute__((aligned(64))) = {
 INLINE v512 upsample_h2v2(const uint8_t *near, const uint8_t *far)
 {
     v512 a = load(near - 1), b = load(far - 1);
-    v512 before = _mm512_permutex2var_epi8(a, load(PAIRS[0]), b), here = _mm512_permutex2var_epi8(a, load(PAIRS[1]), b),
+    v512 before = _mm512_permutex2var_epi8(a, load(PAIRS[0]), b),
+         here = _mm512_permutex2var_epi8(a, load(PAIRS[1]), b),
          after = _mm512_permutex2var_epi8(a, load(PAIRS[2]), b);
     v512 m = _mm512_maddubs_epi16(here, byte_pair(9, 3)), side = byte_pair(3, 1);
     v512 even = _mm512_add_epi16(_mm512_add_epi16(m, words(8)), _mm512_maddubs_epi16(before, side));
@@ -78,12 +79,14 @@ typedef struct rgb_vectors {
 } rgb_vectors;
 
 /* 32 pixels in words: luma y (16 bit), and the signed chroma bytes cb, cr side by side.
- * R = y + round(1.402 cr) by vpmulhrsw of 2 cr with 22970, B = y + round(1.772 cb) with 29033: both equal libjpeg's
- * 16-bit tables for all 256 inputs (tests/unit/test_planes.c). G: floor((16384 - 11277 cb - 23401 cr) / 32768), the
- * factors as two digits of 8 bits, 11277 = 44 * 256 + 13 and 23401 = 91 * 256 + 105, with nested floors. */
+ * R = y + round(1.402 cr) by vpmulhrsw of 2 cr with 22970, B = y + round(1.772 cb) with 29033: both equal
+ * libjpeg's 16-bit tables for all 256 inputs (tests/unit/test_planes.c). G: floor((16384 - 11277 cb - 23401 cr) /
+ * 32768), the factors as two digits of 8 bits, 11277 = 44 * 256 + 13 and 23401 = 91 * 256 + 105, with nested
+ * floors. */
 INLINE rgb_vectors convert_words(v512 y, v512 cb2, v512 cr2, v512 cb_cr)
 {
-    v512 low = _mm512_maddubs_epi16(byte_pair(13, 105), cb_cr), high = _mm512_maddubs_epi16(byte_pair(44, 91), cb_cr);
+    v512 low = _mm512_maddubs_epi16(byte_pair(13, 105), cb_cr),
+         high = _mm512_maddubs_epi16(byte_pair(44, 91), cb_cr);
     v512 green = _mm512_add_epi16(high, _mm512_srai_epi16(_mm512_add_epi16(low, words(255)), 8));
     return (rgb_vectors){
         .r = _mm512_add_epi16(y, _mm512_mulhrs_epi16(cr2, words(22970))),
@@ -97,16 +100,19 @@ INLINE rgb_vectors convert(v512 y, v512 cb, v512 cr)
     const v512 zero = _mm512_setzero_si512(), centre = _mm512_set1_epi8((char)128);
     cb = _mm512_xor_si512(cb, centre);
     cr = _mm512_xor_si512(cr, centre);
-    rgb_vectors low = convert_words(_mm512_unpacklo_epi8(y, zero), _mm512_srai_epi16(_mm512_unpacklo_epi8(zero, cb), 7),
-                                    _mm512_srai_epi16(_mm512_unpacklo_epi8(zero, cr), 7), _mm512_unpacklo_epi8(cb, cr));
-    rgb_vectors high = convert_words(_mm512_unpackhi_epi8(y, zero), _mm512_srai_epi16(_mm512_unpackhi_epi8(zero, cb), 7),
-                                     _mm512_srai_epi16(_mm512_unpackhi_epi8(zero, cr), 7), _mm512_unpackhi_epi8(cb, cr));
+    rgb_vectors low =
+        convert_words(_mm512_unpacklo_epi8(y, zero), _mm512_srai_epi16(_mm512_unpacklo_epi8(zero, cb), 7),
+                      _mm512_srai_epi16(_mm512_unpacklo_epi8(zero, cr), 7), _mm512_unpacklo_epi8(cb, cr));
+    rgb_vectors high =
+        convert_words(_mm512_unpackhi_epi8(y, zero), _mm512_srai_epi16(_mm512_unpackhi_epi8(zero, cb), 7),
+                      _mm512_srai_epi16(_mm512_unpackhi_epi8(zero, cr), 7), _mm512_unpackhi_epi8(cb, cr));
     return (rgb_vectors){.r = _mm512_packus_epi16(low.r, high.r), .g = _mm512_packus_epi16(low.g, high.g),
                          .b = _mm512_packus_epi16(low.b, high.b)};
 }
 
 /* `chroma` is a constant where this is inlined. */
-INLINE void ycc_row(const stk_ycc_row *row, const stk_upsampling chroma, size_t n, uint8_t *lines, size_t line_pitch)
+INLINE void ycc_row(const stk_ycc_row *row, const stk_upsampling chroma, size_t n, uint8_t *lines,
+                    size_t line_pitch)
 {
     const int bias = row->lower ? 2 : 1;
     for (size_t x = 0; x < n; x += 64) {
@@ -182,7 +188,8 @@ void stk_avx512_split_row(const uint8_t *rgb, size_t n, uint8_t *lines, size_t l
 void stk_avx512_grey_row(const uint8_t *lines, size_t line_pitch, size_t n, uint8_t *restrict grey)
 {
     const uint8_t *restrict r = lines, *restrict g = lines + line_pitch, *restrict b = lines + 2 * line_pitch;
-    for (size_t i = 0; i < n; i++) grey[i] = (uint8_t)((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
+    for (size_t i = 0; i < n; i++)
+        grey[i] = (uint8_t)((r[i] * 19595u + g[i] * 38470u + b[i] * 7471u + 0x8000u) >> 16);
 }
 
 #endif

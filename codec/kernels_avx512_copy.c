@@ -55,15 +55,17 @@ INLINE v512 join_vector(v512 r, v512 g, v512 b, v512 index, int v)
     return _mm512_mask_permutexvar_epi8(_mm512_permutex2var_epi8(r, index, g), JOIN_BLUE[v], index, b);
 }
 
-/* Three lines -> n pixels. A mirrored row takes its 64 pixels from the far end; what a last, incomplete group reads
- * beyond the line is not stored. */
+/* Three lines -> n pixels. A mirrored row takes its 64 pixels from the far end; what a last, incomplete group
+ * reads beyond the line is not stored. */
 static void join_rgb(const uint8_t *r, const uint8_t *g, const uint8_t *b, size_t n, bool mirror, uint8_t *out)
 {
-    const v512 i0 = load(JOIN_INDEX[mirror][0]), i1 = load(JOIN_INDEX[mirror][1]), i2 = load(JOIN_INDEX[mirror][2]);
+    const v512 i0 = load(JOIN_INDEX[mirror][0]), i1 = load(JOIN_INDEX[mirror][1]),
+               i2 = load(JOIN_INDEX[mirror][2]);
     for (size_t x = 0; x < n; x += 64, out += 192) {
         ptrdiff_t at = mirror ? (ptrdiff_t)n - 64 - (ptrdiff_t)x : (ptrdiff_t)x;
         v512 vr = load(r + at), vg = load(g + at), vb = load(b + at);
-        v512 o0 = join_vector(vr, vg, vb, i0, 0), o1 = join_vector(vr, vg, vb, i1, 1), o2 = join_vector(vr, vg, vb, i2, 2);
+        v512 o0 = join_vector(vr, vg, vb, i0, 0), o1 = join_vector(vr, vg, vb, i1, 1),
+             o2 = join_vector(vr, vg, vb, i2, 2);
         if (n - x >= 64) {
             store(out, o0);
             store(out + 64, o1);
@@ -97,8 +99,8 @@ void stk_avx512_join_row(stk_pixel_format format, const uint8_t *lines, size_t l
     else join_rgb(first, lines + pitch, last, n, format.mirror, out);
 }
 
-/* Ordinary stores: non-temporal ones took 7.4-8.0 us for a 224 x 224 crop out of memory where these take 7.2 (Zen 5),
- * and what reads the batch next would have to fetch it again. */
+/* Ordinary stores: non-temporal ones took 7.4-8.0 us for a 224 x 224 crop out of memory where these take 7.2 (Zen
+ * 5), and what reads the batch next would have to fetch it again. */
 static void copy_bytes(const uint8_t *in, ptrdiff_t in_stride, size_t n_bytes, size_t n_rows, uint8_t *out,
                        size_t out_stride)
 {
@@ -110,8 +112,9 @@ static void copy_bytes(const uint8_t *in, ptrdiff_t in_stride, size_t n_bytes, s
     }
 }
 
-/* RGB pixels go through one register 21 at a time, 63 bytes. In mirrored groups the load ends with the group's last
- * byte, so its first byte (index 0) is a stranger's. Byte 63 of each result is overwritten by the next group. */
+/* RGB pixels go through one register 21 at a time, 63 bytes. In mirrored groups the load ends with the group's
+ * last byte, so its first byte (index 0) is a stranger's. Byte 63 of each result is overwritten by the next group.
+ */
 enum { GROUP = 21 };
 #define SWAPPED(unused, j) (uint8_t)(3 * PIXEL(j) + 2 - (j) % 3)
 #define TURNED(unused, j) (uint8_t)((j) < 63 ? 1 + 3 * (GROUP - 1 - PIXEL(j)) + (j) % 3 : 0)
@@ -119,7 +122,8 @@ enum { GROUP = 21 };
 static const uint8_t GROUP_INDEX[3][64] __attribute__((aligned(64))) = {
     {STK_BYTES_64(SWAPPED, 0)}, {STK_BYTES_64(TURNED, 0)}, {STK_BYTES_64(TURNED_SWAPPED, 0)}};
 
-static void copy_swapped(const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows, uint8_t *out, size_t out_stride)
+static void copy_swapped(const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows, uint8_t *out,
+                         size_t out_stride)
 {
     const v512 index = load(GROUP_INDEX[0]);
     for (size_t y = 0; y < n_rows; y++, in += in_stride, out += out_stride) {
@@ -153,8 +157,8 @@ INLINE v512 grey_pixels(const uint8_t *row, size_t n_row, size_t x, bool mirror,
     return _mm512_permutexvar_epi8(index, _mm512_maskz_loadu_epi8(last_bytes(n), row + n_row - x - 64));
 }
 
-static void copy_grey(const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows, uint8_t *out, size_t out_stride,
-                      bool mirror, size_t out_channels)
+static void copy_grey(const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows, uint8_t *out,
+                      size_t out_stride, bool mirror, size_t out_channels)
 {
     const v512 index = load(MIRROR_INDEX);
     for (size_t y = 0; y < n_rows; y++, in += in_stride, out += out_stride) {
@@ -173,8 +177,8 @@ static void copy_grey(const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n
     }
 }
 
-void stk_avx512_copy_pixels(stk_pixel_format format, const uint8_t *in, ptrdiff_t in_stride, size_t n, size_t n_rows,
-                            uint8_t *out, size_t out_stride)
+void stk_avx512_copy_pixels(stk_pixel_format format, const uint8_t *in, ptrdiff_t in_stride, size_t n,
+                            size_t n_rows, uint8_t *out, size_t out_stride)
 {
     if (format.in_channels == 1) {
         if (!format.mirror && format.out_channels == 1) copy_bytes(in, in_stride, n, n_rows, out, out_stride);

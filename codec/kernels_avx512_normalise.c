@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalising by table with AVX-512 VBMI. A table of 256 bytes fits four registers, and vpermt2b looks 64 bytes up in
- * two of them; so each byte of the output elements is looked up as a table of its own (stk_norm_table.planes), 64
- * pixels at a time, and unpacking puts the bytes together. */
+ * Normalising by table with AVX-512 VBMI. A table of 256 bytes fits four registers, and vpermt2b looks 64 bytes up
+ * in two of them; so each byte of the output elements is looked up as a table of its own (stk_norm_table.planes),
+ * 64 pixels at a time, and unpacking puts the bytes together. */
 #include "codec/kernels_avx512.h"
 
 #if defined(__x86_64__)
@@ -34,8 +34,8 @@ INLINE v512 look_up(const uint8_t *table, v512 v)
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high);
 }
 
-/* The order in which 64 values must stand so that unpacking their result bytes within lanes leaves them in sequence:
- * for two bytes an element quarters of lanes, for four bytes a 4 x 4 transpose of dwords. */
+/* The order in which 64 values must stand so that unpacking their result bytes within lanes leaves them in
+ * sequence: for two bytes an element quarters of lanes, for four bytes a 4 x 4 transpose of dwords. */
 INLINE v512 spread(v512 v, const int width)
 {
     if (width == 1) return v;
@@ -110,11 +110,13 @@ INLINE void to_planes(const stk_norm_table *table, const int width, const uint8_
         v512 in[3];
         load_pixels(pixels + 3 * x, 3 * n, in);
         for (int c = 0; c < 3; c++)
-            one_channel(table->planes[c], split(in, c), width, out + (size_t)c * plane_bytes + x * (size_t)width, n);
+            one_channel(table->planes[c], split(in, c), width, out + (size_t)c * plane_bytes + x * (size_t)width,
+                        n);
     }
 }
 
-/* Byte j of the 192 that 64 pixels make is channel j % 3 of pixel j / 3 (kernels_avx512_copy.c has the same table). */
+/* Byte j of the 192 that 64 pixels make is channel j % 3 of pixel j / 3 (kernels_avx512_copy.c has the same
+ * table). */
 #define JOIN_FROM(j) (uint8_t)((j) % 3 == 1 ? 64 + (j) / 3 : (j) / 3)
 #define JOIN(v, j) JOIN_FROM(64 * (v) + (j))
 static const uint8_t JOIN_INDEX[3][64] __attribute__((aligned(64))) = {
@@ -149,7 +151,8 @@ INLINE void interleaved(const stk_norm_table *table, const int width, const uint
     }
 }
 
-INLINE void grey(const stk_norm_table *table, const int width, const uint8_t *pixels, size_t n_pixels, uint8_t *out)
+INLINE void grey(const stk_norm_table *table, const int width, const uint8_t *pixels, size_t n_pixels,
+                 uint8_t *out)
 {
     for (size_t x = 0; x < n_pixels; x += 64) {
         size_t n = n_pixels - x < 64 ? n_pixels - x : 64;
@@ -163,7 +166,8 @@ INLINE void normalise(const stk_norm_table *table, stk_layout layout, const int 
                       size_t n_pixels, uint8_t *out, size_t plane_elements)
 {
     if (table->channels == 1) grey(table, width, pixels, n_pixels, out);
-    else if (layout == STK_LAYOUT_NCHW) to_planes(table, width, pixels, n_pixels, out, plane_elements * (size_t)width);
+    else if (layout == STK_LAYOUT_NCHW)
+        to_planes(table, width, pixels, n_pixels, out, plane_elements * (size_t)width);
     else if (width == 1) memcpy(out, pixels, 3 * n_pixels);
     else interleaved(table, width, pixels, n_pixels, out);
 }

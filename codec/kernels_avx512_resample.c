@@ -2,14 +2,15 @@
  *
  * The two resampling passes with AVX-512 VBMI and VNNI.
  *
- * A 22-bit coefficient (23 bits with its sign) is written as d2 * 65536 + d1 * 256 + d0 with signed 8-bit digits, so
- * that vpdpbusd can multiply pixel bytes as they are, four taps in one instruction. Between the digits the sum is
- * shifted right by 8; that is exact, since floor((256 A + B) / 256 M) = floor((A + floor(B / 256)) / M), and the
- * final floor is all that Pillow takes. With one or two taps two 16-bit digits and vpdpwssd are cheaper.
+ * A 22-bit coefficient (23 bits with its sign) is written as d2 * 65536 + d1 * 256 + d0 with signed 8-bit digits,
+ * so that vpdpbusd can multiply pixel bytes as they are, four taps in one instruction. Between the digits the sum
+ * is shifted right by 8; that is exact, since floor((256 A + B) / 256 M) = floor((A + floor(B / 256)) / M), and
+ * the final floor is all that Pillow takes. With one or two taps two 16-bit digits and vpdpwssd are cheaper.
  *
- * Horizontally, 16 outputs take their inputs out of one 64-byte load by vpermb (STK_ACROSS_WINDOW), as long as they lie
- * that near each other, to scales of about 4. Beyond, 16 lines are turned into columns, so that a register holds four
- * neighbouring inputs of each line, and each output is computed for the 16 lines at once (STK_ACROSS_COLUMNS). */
+ * Horizontally, 16 outputs take their inputs out of one 64-byte load by vpermb (STK_ACROSS_WINDOW), as long as
+ * they lie that near each other, to scales of about 4. Beyond, 16 lines are turned into columns, so that a
+ * register holds four neighbouring inputs of each line, and each output is computed for the 16 lines at once
+ * (STK_ACROSS_COLUMNS). */
 #include "codec/kernels_avx512.h"
 
 #if defined(__x86_64__)
@@ -32,9 +33,6 @@ INLINE void store(void *p, v512 v)
     _mm512_storeu_si512(p, v);
 }
 
-/* Digits: by_pairs, rows {low 15 bits, rest} of 16-bit pairs (axis->digits[e][pitch]). Otherwise three rows of four
- * bytes for each four taps: axis->digits[3 * quad + e][pitch]. One dword serves both passes: across loads 16 outputs'
- * dwords, down broadcasts one output's. */
 /* The signed 8-bit digits of a weight: digit e of weight is the low byte of digit_word(weight, e). */
 INLINE int32_t digit_word(int32_t weight, int e)
 {
@@ -42,6 +40,9 @@ INLINE int32_t digit_word(int32_t weight, int e)
     return e == 0 ? weight : e == 1 ? middle : (middle + 128) >> 8;
 }
 
+/* Digits: by_pairs, rows {low 15 bits, rest} of 16-bit pairs (axis->digits[e][pitch]). Otherwise three rows of
+ * four bytes for each four taps: axis->digits[3 * quad + e][pitch]. One dword serves both passes: across loads 16
+ * outputs' dwords, down broadcasts one output's. */
 static void digits_by_pairs(stk_vector_axis *axis)
 {
     const int32_t *w0 = axis->weights, *w1 = w0 + axis->pitch;
@@ -75,7 +76,8 @@ static void digits_by_quads(stk_vector_axis *axis)
         const int32_t *in = axis->weights + 4 * q * pitch;
         int32_t *out = axis->digits + 3 * q * pitch;
         for (size_t i = 0; i < pitch; i += 16) {
-            v512 a = load(in + i), b = load(in + pitch + i), c = load(in + 2 * pitch + i), d = load(in + 3 * pitch + i);
+            v512 a = load(in + i), b = load(in + pitch + i), c = load(in + 2 * pitch + i),
+                 d = load(in + 3 * pitch + i);
             for (size_t e = 0; e < 3; e++) {
                 store(out + e * pitch + i, four_bytes(a, b, c, d));
                 a = next_digit(a), b = next_digit(b), c = next_digit(c), d = next_digit(d);
@@ -187,13 +189,14 @@ INLINE v512 sums_total(const digit_sums *s)
 INLINE v512 pack_in_order(v512 a, v512 b, v512 c, v512 d)
 {
     const v512 order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
+    return _mm512_permutexvar_epi32(order,
+                                    _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)));
 }
 
 enum { KIND_PAIRS, KIND_ONE_QUAD, KIND_TWO_QUADS, KIND_QUADS };
 
-/* GROUPS groups of 16 outputs for all lines: indices and (for few taps) weights stay in registers. GROUPS and KIND are
- * constants where this is inlined. */
+/* GROUPS groups of 16 outputs for all lines: indices and (for few taps) weights stay in registers. GROUPS and KIND
+ * are constants where this is inlined. */
 INLINE void across_groups(const stk_vector_axis *axis, uint32_t first, const int GROUPS, const int KIND,
                           const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out, size_t out_pitch)
 {
@@ -266,7 +269,8 @@ INLINE void transpose_dwords(const v512 *in, v512 *out)
         b[g + 3] = _mm512_unpackhi_epi64(a[g + 1], a[g + 3]);
     }
     for (int j = 0; j < 4; j++) {
-        v512 low_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x44), high_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xee);
+        v512 low_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x44),
+             high_01 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xee);
         v512 low_23 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x44),
              high_23 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xee);
         out[j] = _mm512_shuffle_i32x4(low_01, low_23, 0x88);
@@ -311,13 +315,14 @@ static void across_columns(const stk_vector_axis *axis, const uint8_t *in, size_
             uint32_t n_sums = axis->n_out - i < 64 ? axis->n_out - i : 64;
             for (uint32_t k = 0; k < n_sums; k++)
                 _mm_storeu_si128((__m128i *)(void *)sums[k], column_sums(axis, i + k));
-            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i, out_pitch);
+            stk_columns_to_lines((const uint8_t(*)[STK_COLUMN_LINES])sums, n_sums, n, out + l * out_pitch + i,
+                                 out_pitch);
         }
     }
 }
 
-void stk_avx512_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out,
-                       size_t out_pitch)
+void stk_avx512_across(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines,
+                       uint8_t *out, size_t out_pitch)
 {
     if (axis->mode == STK_ACROSS_COLUMNS) across_columns(axis, in, in_pitch, n_lines, out, out_pitch);
     else if (axis->by_pairs) across_steps(axis, 4, KIND_PAIRS, in, in_pitch, n_lines, out, out_pitch);
@@ -326,8 +331,8 @@ void stk_avx512_across(const stk_vector_axis *axis, const uint8_t *in, size_t in
     else across_steps(axis, 2, KIND_QUADS, in, in_pitch, n_lines, out, out_pitch);
 }
 
-/* Vertically, rows are unpacked so that a dword holds the taps of one column; unpack and pack undo each other within
- * the lanes, so nothing needs reordering. */
+/* Vertically, rows are unpacked so that a dword holds the taps of one column; unpack and pack undo each other
+ * within the lanes, so nothing needs reordering. */
 INLINE v512 pack_lanes(const v512 *v)
 {
     return _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
@@ -343,21 +348,23 @@ INLINE void interleave_quad(v512 a, v512 b, v512 c, v512 d, v512 *out)
     out[3] = _mm512_unpackhi_epi16(ab_high, cd_high);
 }
 
-static void down_pairs(const int32_t *digits, size_t pitch, const uint8_t *a, const uint8_t *b, size_t n, uint8_t *out)
+static void down_pairs(const int32_t *digits, size_t pitch, const uint8_t *a, const uint8_t *b, size_t n,
+                       uint8_t *out)
 {
     const v512 low = _mm512_set1_epi32(digits[0]), high = _mm512_set1_epi32(digits[pitch]);
     const v512 zero = _mm512_setzero_si512();
     for (size_t x = 0; x < n; x += 64) {
         v512 p = load(a + x), q = load(b + x), lo = _mm512_unpacklo_epi8(p, q), hi = _mm512_unpackhi_epi8(p, q);
-        v512 v[4] = {_mm512_unpacklo_epi8(lo, zero), _mm512_unpackhi_epi8(lo, zero), _mm512_unpacklo_epi8(hi, zero),
-                     _mm512_unpackhi_epi8(hi, zero)};
+        v512 v[4] = {_mm512_unpacklo_epi8(lo, zero), _mm512_unpackhi_epi8(lo, zero),
+                     _mm512_unpacklo_epi8(hi, zero), _mm512_unpackhi_epi8(hi, zero)};
         for (int i = 0; i < 4; i++) v[i] = sum_pairs(v[i], low, high);
         store(out + x, pack_lanes(v));
     }
 }
 
 /* Rows of a quad; those that the output does not have repeat its first row (their weights are 0). */
-INLINE void quad_rows(const uint8_t *first, size_t in_pitch, uint32_t n_taps, uint32_t quad, const uint8_t *rows[4])
+INLINE void quad_rows(const uint8_t *first, size_t in_pitch, uint32_t n_taps, uint32_t quad,
+                      const uint8_t *rows[4])
 {
     for (uint32_t k = 0; k < 4; k++) {
         uint32_t tap = 4 * quad + k;
@@ -365,7 +372,8 @@ INLINE void quad_rows(const uint8_t *first, size_t in_pitch, uint32_t n_taps, ui
     }
 }
 
-static void down_one_quad(const int32_t *digits, size_t pitch, const uint8_t *const rows[4], size_t n, uint8_t *out)
+static void down_one_quad(const int32_t *digits, size_t pitch, const uint8_t *const rows[4], size_t n,
+                          uint8_t *out)
 {
     const v512 w0 = _mm512_set1_epi32(digits[0]), w1 = _mm512_set1_epi32(digits[pitch]),
                w2 = _mm512_set1_epi32(digits[2 * pitch]);

@@ -58,8 +58,8 @@ void stk_norm_table_fill(stk_norm_table *table, stk_dtype dtype, uint32_t channe
     }
 }
 
-/* One output element a channel c of pixel i at out[c * plane + i * step]: NHWC has step = channels and plane 1, NCHW
- * step 1 and a plane a channel. `T` is the element type, `look` an expression of c and the pixel's byte v. */
+/* One output element a channel c of pixel i at out[c * plane + i * step]: NHWC has step = channels and plane 1,
+ * NCHW step 1 and a plane a channel. `T` is the element type, `look` an expression of c and the pixel's byte v. */
 #define CONVERT(T, look)                                                \
     for (size_t i = 0; i < n_pixels; i++)                               \
         for (size_t c = 0; c < channels; c++) {                         \
@@ -85,7 +85,8 @@ void stk_normalise_scalar(const stk_norm_table *table, stk_layout layout, const 
                           void *out, size_t plane_elements)
 {
     bool planar = layout == STK_LAYOUT_NCHW;
-    if (table->dtype == STK_DTYPE_U8 && (!planar || table->channels == 1)) memcpy(out, pixels, n_pixels * table->channels);
+    if (table->dtype == STK_DTYPE_U8 && (!planar || table->channels == 1))
+        memcpy(out, pixels, n_pixels * table->channels);
     else if (table->channels == 1) convert(table, 1, pixels, n_pixels, out, 1, 1);
     else convert(table, 3, pixels, n_pixels, out, planar ? plane_elements : 1, planar ? 1 : 3);
 }

@@ -45,7 +45,8 @@ stk_status stk_planes_to_image(stk_codec_ctx *ctx, const stk_planes *planes, stk
     pixels = rows + stride;
     for (uint32_t i = 0; i < (uint32_t)box.height; i++) {
         for (unsigned c = 0; c < channels; c++)
-            stk_upsample_row(planes, c, x, (uint32_t)box.y + i, n, channels == 1 ? pixels + i * stride : rows + c * n);
+            stk_upsample_row(planes, c, x, (uint32_t)box.y + i, n,
+                             channels == 1 ? pixels + i * stride : rows + c * n);
         if (channels == 3) stk_ycc_to_rgb_row(rows, rows + n, rows + 2 * (size_t)n, n, pixels + i * stride);
     }
     *out = (stk_image){.pixels = pixels, .stride = stride, .width = n, .height = (uint32_t)box.height,

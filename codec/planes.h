@@ -12,8 +12,9 @@
 
 /* A window of whole MCUs, in memory of the context (STK_SCRATCH_PLANES). Vector code reads past the ends of rows
  * and writes repeated edge samples there: the 64 bytes before data[c] belong to the same memory, and
- * stride[c] >= width[c] + 64, also after the last row. Sample (i, j) of component c (column i, row j of the plane) is the image's sample
- * (x0[c] + i, y0[c] + j) of that component. All coordinates are stored ones (before orientation). */
+ * stride[c] >= width[c] + 64, also after the last row. Sample (i, j) of component c (column i, row j of the plane)
+ * is the image's sample (x0[c] + i, y0[c] + j) of that component. All coordinates are stored ones (before
+ * orientation). */
 typedef struct stk_planes {
     uint32_t n_components; /* 1 or 3 */
     uint8_t *data[3];

@@ -45,7 +45,8 @@ stk_status stk_render(stk_codec_ctx *ctx, const stk_render_job *job, stk_damage_
     case STK_ENCODING_RAW: return stk_raw_render(ctx, job, &plan, error);
     case STK_ENCODING_TILES: return render_tiles(ctx, job, &plan, error);
     case STK_ENCODING_ARRAY:
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "an array record has no pixels to render; read it as an array");
+        return stk_fail(error, STK_ERR_UNSUPPORTED,
+                        "an array record has no pixels to render; read it as an array");
     default: return render_file(ctx, job, &plan, damage, error);
     }
 }

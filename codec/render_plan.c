@@ -27,7 +27,8 @@ stk_status stk_render_check(const stk_render_job *job, stk_error *error)
 
 /* The overlap of the window [position, position + n_out) with [0, full): its start in the picture and in the
  * output. False when empty. */
-static bool overlap(int32_t position, uint32_t n_out, uint32_t full, uint32_t *first, uint32_t *n, uint32_t *out_first)
+static bool overlap(int32_t position, uint32_t n_out, uint32_t full, uint32_t *first, uint32_t *n,
+                    uint32_t *out_first)
 {
     int64_t low = position < 0 ? 0 : position, high = (int64_t)position + n_out;
     if (high > full) high = full;

@@ -129,7 +129,8 @@ stk_status stk_resample_reference(stk_codec_ctx *ctx, const stk_image *in, const
     const uint8_t *columns = in->pixels + (size_t)(w.need_across ? 0 : job->x - job->in_x) * in->channels;
     size_t out_bytes = (size_t)job->width * in->channels;
     if (!w.need_across && !w.need_down) {
-        copy_rows(columns + (job->y - job->in_y) * in->stride, in->stride, out_bytes, job->height, out, out_stride);
+        copy_rows(columns + (job->y - job->in_y) * in->stride, in->stride, out_bytes, job->height, out,
+                  out_stride);
     } else if (!w.need_across) {
         move_origin(&w.down, job->in_y);
         stk_resample_down(&w.down, columns, in->stride, out_bytes, out, out_stride);

@@ -83,7 +83,8 @@ static axis_scale scale_of(uint32_t in_size, uint32_t out_size, double filter_su
     return s;
 }
 
-static void bounds_of(const axis_scale *s, uint32_t in_size, uint32_t i, double *center, int32_t *start, int32_t *end)
+static void bounds_of(const axis_scale *s, uint32_t in_size, uint32_t i, double *center, int32_t *start,
+                      int32_t *end)
 {
     *center = (double)0.0f + (i + 0.5) * s->scale;
     double low = *center - s->support + 0.5, high = *center + s->support + 0.5;
@@ -166,7 +167,8 @@ void stk_axis_span(uint32_t in_size, uint32_t out_size, uint32_t first, uint32_t
     if (in_size == out_size) return;
     if (filter == STK_FILTER_NEAREST) {
         /* One more on each side than the plain product says covers what repeated addition may round. */
-        double step = (double)(float)in_size / out_size, a = step * (first + 0.5), b = step * (first + n_out - 0.5);
+        double step = (double)(float)in_size / out_size, a = step * (first + 0.5),
+               b = step * (first + n_out - 0.5);
         *low = a < 1.0 ? 0 : (uint32_t)a - 1;
         *high = b + 2.0 > in_size ? in_size : (uint32_t)(b + 2.0);
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves rows through the two passes of a family's kernels, a few at a time. Everything runs in the stored picture's
- * orientation: mirroring is in the axes and in the writing of rows, and under transpose the passes change places. */
+ * Moves rows through the two passes of a family's kernels, a few at a time. Everything runs in the stored
+ * picture's orientation: mirroring is in the axes and in the writing of rows, and under transpose the passes
+ * change places. */
 #include "codec/tail.h"
 
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "common/checked.h"
 #include "common/fail.h"
 
-/* Rows that go through the horizontal pass together: enough to use indices and weights in registers many times, few
- * enough to stay in the first-level cache (4, 8, 16 and 32 measured alike). Under strong reduction the kernels work on
- * 16 lines at once, and three lines of 16 rows waste none of them. */
+/* Rows that go through the horizontal pass together: enough to use indices and weights in registers many times,
+ * few enough to stay in the first-level cache (4, 8, 16 and 32 measured alike). Under strong reduction the kernels
+ * work on 16 lines at once, and three lines of 16 rows waste none of them. */
 enum { BLOCK = 8, LARGE_BLOCK = STK_COLUMN_LINES };
 
 typedef struct tail {
@@ -44,10 +45,18 @@ static void request_axes(tail *t)
 {
     const stk_resampling *r = &t->job->resample;
     const stk_turn turn = t->job->turn;
-    stk_axis_request across = {.in_size = r->box_width, .out_size = r->full_width, .first = r->x, .n_out = r->width,
-                               .origin = r->in_x, .filter = r->filter};
-    stk_axis_request down = {.in_size = r->box_height, .out_size = r->full_height, .first = r->y, .n_out = r->height,
-                             .origin = r->in_y, .filter = r->filter};
+    stk_axis_request across = {.in_size = r->box_width,
+                               .out_size = r->full_width,
+                               .first = r->x,
+                               .n_out = r->width,
+                               .origin = r->in_x,
+                               .filter = r->filter};
+    stk_axis_request down = {.in_size = r->box_height,
+                             .out_size = r->full_height,
+                             .first = r->y,
+                             .n_out = r->height,
+                             .origin = r->in_y,
+                             .filter = r->filter};
     bool down_first = stk_vertical_first(r->pixels, r->box_width, r->box_height, r->full_width, r->full_height);
     t->request_x = turn.transpose ? down : across;
     t->request_y = turn.transpose ? across : down;
@@ -63,8 +72,8 @@ static void request_axes(tail *t)
     t->block_rows = t->request_x.in_size / 3 > t->request_x.out_size ? LARGE_BLOCK : BLOCK;
 }
 
-/* Rows of the window: what a block (first pass across) or the outputs of one block (first pass down) can need, twice,
- * so that sliding is rare; never more than there are. */
+/* Rows of the window: what a block (first pass across) or the outputs of one block (first pass down) can need,
+ * twice, so that sliding is rare; never more than there are. */
 static size_t window_rows(const tail *t)
 {
     size_t taps = stk_axis_max_taps(t->request_y.in_size, t->request_y.out_size, t->request_y.filter);
@@ -84,7 +93,8 @@ static uint8_t *cut(cutter *c, size_t n_rows, size_t row_bytes)
 {
     size_t n_bytes;
     /* 64 bytes before the first row and 256 after the last may be touched by kernels. */
-    if (!stk_mul_size(n_rows, row_bytes, &n_bytes) || n_bytes > SIZE_MAX / 16 || c->used > SIZE_MAX / 4) c->fits = false;
+    if (!stk_mul_size(n_rows, row_bytes, &n_bytes) || n_bytes > SIZE_MAX / 16 || c->used > SIZE_MAX / 4)
+        c->fits = false;
     if (!c->fits) return NULL;
     uint8_t *p = c->base == NULL ? NULL : c->base + c->used + 64;
     c->used += rounded(n_bytes, 64) + 64 + 256;
@@ -147,7 +157,8 @@ static void across_then_down(tail *t)
         uint32_t n = t->n_in_y - r < t->block_rows ? t->n_in_y - r : t->block_rows;
         stk_row_feed_next(&t->feed, r, n, t->block);
         uint8_t *to = stk_row_window_append(&t->rows, (uint32_t)t->y.start[o], n);
-        t->ops->across(&t->x, t->block + t->feed.offset, t->feed.line_pitch, (size_t)n * t->channels, to, t->out_pitch);
+        t->ops->across(&t->x, t->block + t->feed.offset, t->feed.line_pitch, (size_t)n * t->channels, to,
+                       t->out_pitch);
         for (; o < t->n_out_y && (uint32_t)(t->y.start[o] + t->y.count[o]) <= r + n; o++) {
             t->ops->down(&t->y, o, stk_row_window_origin(&t->rows), row_bytes, n_bytes, t->line);
             stk_row_sink_put(&t->sink, o, t->line, t->out_pitch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fused tail: rows come out of a source (JPEG planes, interleaved pixels) as planar lines, pass through the two
- * resampling passes a few rows at a time, so that everything between stays in the first-level caches, and leave
- * interleaved, flipped and turned. All arithmetic is in a family's stk_tail_ops; tail.c only moves rows. */
+ * The fused tail: rows come out of a source (JPEG planes, interleaved pixels) as planar lines, pass through the
+ * two resampling passes a few rows at a time, so that everything between stays in the first-level caches, and
+ * leave interleaved, flipped and turned. All arithmetic is in a family's stk_tail_ops; tail.c only moves rows. */
 #ifndef STK_CODEC_TAIL_H
 #define STK_CODEC_TAIL_H
 
@@ -17,7 +17,8 @@
 #include "codec/vector_axis.h"
 
 /* Rows of two chroma components that one image row is made of: the near and the far one (equal without vertical
- * upsampling). All pointers stand at the line's first column; 1 sample before and 64 after the last are readable. */
+ * upsampling). All pointers stand at the line's first column; 1 sample before and 64 after the last are readable.
+ */
 typedef struct stk_ycc_row {
     const uint8_t *y, *cb_near, *cb_far, *cr_near, *cr_far;
     bool lower; /* odd image row: rounding of the vertical step differs */
@@ -30,14 +31,14 @@ typedef struct stk_pixel_format {
     bool swap_red_blue;
 } stk_pixel_format;
 
-/* One family's operations. Lines are planar rows of bytes. Kernels may read and write up to 64 bytes past the end of
- * a line and read as many before its start, except where "exactly" is said. */
+/* One family's operations. Lines are planar rows of bytes. Kernels may read and write up to 64 bytes past the end
+ * of a line and read as many before its start, except where "exactly" is said. */
 
 typedef struct stk_tail_ops {
     /* Computes an axis placed by stk_vector_axis_place, family tables included. */
     void (*prepare_axis)(stk_vector_axis *axis, const stk_axis_request *request);
-    /* Horizontal pass over n_lines lines, pitches apart. Output lines are n_out rounded up to 32 long. Up to 256 bytes
-     * past the last input line are read. */
+    /* Horizontal pass over n_lines lines, pitches apart. Output lines are n_out rounded up to 32 long. Up to 256
+     * bytes past the last input line are read. */
     void (*across)(const stk_vector_axis *axis, const uint8_t *in, size_t in_pitch, size_t n_lines, uint8_t *out,
                    size_t out_pitch);
     /* Vertical pass: output row i from rows that are pitch apart, `in` being the axis's input row 0. */

@@ -47,12 +47,14 @@ static uint32_t far_row(uint32_t y, uint32_t last)
 static void color_row(const stk_row_feed *feed, uint32_t y, uint8_t *lines)
 {
     const stk_planes *p = feed->source->planes;
-    uint32_t x = (uint32_t)feed->source->part.x - feed->offset, n = (uint32_t)feed->source->part.width + feed->offset;
+    uint32_t x = (uint32_t)feed->source->part.x - feed->offset,
+             n = (uint32_t)feed->source->part.width + feed->offset;
     if (feed->chroma == STK_UPSAMPLE_REPEAT) {
         /* Rare samplings: full-size lines by the reference, colour by the kernel. */
         uint8_t *spare = feed->spare;
         for (unsigned c = 0; c < 3; c++) stk_upsample_row(p, c, x, y, n, spare + c * feed->line_pitch);
-        stk_ycc_row row = {.y = spare, .cb_near = spare + feed->line_pitch, .cr_near = spare + 2 * feed->line_pitch};
+        stk_ycc_row row = {
+            .y = spare, .cb_near = spare + feed->line_pitch, .cr_near = spare + 2 * feed->line_pitch};
         feed->ops->ycc_row(&row, STK_UPSAMPLE_NONE, n, lines, feed->line_pitch);
         return;
     }
@@ -112,8 +114,8 @@ uint8_t *stk_row_window_append(stk_row_window *window, uint32_t keep_from, uint3
 void stk_row_sink_open(stk_row_sink *sink, const stk_tail_ops *ops, const stk_tail_job *job, uint32_t channels,
                        uint32_t n_x, uint32_t n_y)
 {
-    *sink = (stk_row_sink){.ops = ops, .turn = job->turn, .out = job->out, .out_stride = job->out_stride, .n_x = n_x,
-                           .n_y = n_y};
+    *sink = (stk_row_sink){
+        .ops = ops, .turn = job->turn, .out = job->out, .out_stride = job->out_stride, .n_x = n_x, .n_y = n_y};
     bool mirror = job->turn.transpose ? job->turn.mirror_y : job->turn.mirror_x;
     sink->format = (stk_pixel_format){.in_channels = (uint8_t)channels, .out_channels = job->out_channels,
                                       .mirror = mirror != job->flip, .swap_red_blue = job->swap_red_blue};

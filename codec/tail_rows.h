@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tail's moving parts: where rows come from, where they wait, where they go. A row is `channels` lines of bytes. */
+ * The tail's moving parts: where rows come from, where they wait, where they go. A row is `channels` lines of
+ * bytes. */
 #ifndef STK_CODEC_TAIL_ROWS_H
 #define STK_CODEC_TAIL_ROWS_H
 
@@ -11,7 +12,8 @@ typedef struct stk_row_feed {
     const stk_tail_ops *ops;
     const stk_tail_source *source;
     uint32_t channels; /* of the lines that come out */
-    uint32_t offset;   /* the part's first column within a line: 1 where upsampling starts at an even column before it */
+    uint32_t
+        offset; /* the part's first column within a line: 1 where upsampling starts at an even column before it */
     bool to_grey;
     stk_upsampling chroma; /* both components' method, or REPEAT for the general way */
     uint32_t last_row[3];  /* of each component, in the image */

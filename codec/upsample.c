@@ -111,7 +111,8 @@ static uint8_t h2v2(const sampler *s, int64_t x, int64_t y)
     return (uint8_t)((3 * near + far + (x & 1 ? 7 : 8)) >> 4);
 }
 
-void stk_upsample_row(const stk_planes *planes, unsigned component, uint32_t x, uint32_t y, uint32_t n, uint8_t *out)
+void stk_upsample_row(const stk_planes *planes, unsigned component, uint32_t x, uint32_t y, uint32_t n,
+                      uint8_t *out)
 {
     sampler s = sampler_of(planes, component);
     int64_t fx = planes->h_max / planes->h_factor[component], fy = planes->v_max / planes->v_factor[component];

@@ -34,6 +34,7 @@ void stk_upsample_rows(const stk_planes *planes, unsigned component, uint32_t y,
                        uint32_t *high);
 
 /* n full-size samples of a component, image row y, from image column x. The planes hold what they need. */
-void stk_upsample_row(const stk_planes *planes, unsigned component, uint32_t x, uint32_t y, uint32_t n, uint8_t *out);
+void stk_upsample_row(const stk_planes *planes, unsigned component, uint32_t x, uint32_t y, uint32_t n,
+                      uint8_t *out);
 
 #endif

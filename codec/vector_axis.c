@@ -23,8 +23,8 @@ static bool may_need_columns(const stk_axis_request *request)
     return request->in_size / 2 > request->out_size;
 }
 
-/* Both families fit: digits take at most 4 bytes a weight (two 16-bit halves), and so do column digits, with one group
- * of taps more since groups begin at even columns; columns take 2 bytes (words) for each of 16 lines. */
+/* Both families fit: digits take at most 4 bytes a weight (two 16-bit halves), and so do column digits, with one
+ * group of taps more since groups begin at even columns; columns take 2 bytes (words) for each of 16 lines. */
 static sizes sizes_of(const stk_axis_request *request)
 {
     sizes s = {.pitch = rounded(request->n_out, 32)};
@@ -114,7 +114,8 @@ static void reverse_taps(stk_vector_axis *axis, uint32_t i)
 {
     uint32_t n = (uint32_t)axis->count[i];
     for (uint32_t k = 0; k < n / 2; k++)
-        swap_int32(axis->weights + (size_t)k * axis->pitch + i, axis->weights + (size_t)(n - 1 - k) * axis->pitch + i);
+        swap_int32(axis->weights + (size_t)k * axis->pitch + i,
+                   axis->weights + (size_t)(n - 1 - k) * axis->pitch + i);
 }
 
 void stk_vector_axis_orient(stk_vector_axis *axis, const stk_axis_request *request)

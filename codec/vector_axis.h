@@ -15,7 +15,7 @@
 typedef struct stk_axis_request {
     uint32_t in_size, out_size; /* the whole box and the whole result, along this axis */
     uint32_t first, n_out;      /* the visible outputs, turned coordinates */
-    uint32_t origin, n_in;      /* the inputs at hand are origin .. origin + n_in - 1 of the box, turned coordinates */
+    uint32_t origin, n_in; /* the inputs at hand are origin .. origin + n_in - 1 of the box, turned coordinates */
     bool mirror;                /* the stored picture runs the other way: output i of the tables is visible output
                                    n_out - 1 - i, and inputs count from the far end */
     stk_filter filter;
@@ -50,8 +50,8 @@ typedef struct stk_vector_axis {
     double *work;      /* n_rows + 2 rows of pitch doubles, while preparing */
 } stk_vector_axis;
 
-/* sums holds n <= 64 outputs, each STK_COLUMN_LINES bytes, one a line: writes them as n_lines lines of n rounded up to
- * 32 bytes. */
+/* sums holds n <= 64 outputs, each STK_COLUMN_LINES bytes, one a line: writes them as n_lines lines of n rounded
+ * up to 32 bytes. */
 void stk_columns_to_lines(const uint8_t sums[64][STK_COLUMN_LINES], uint32_t n, size_t n_lines, uint8_t *out,
                           size_t out_pitch);
 

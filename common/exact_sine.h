@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inner part of exact_math.c that vector code needs too: a sine without branches, for the compiler to work on
- * many arguments at once. Compiled into scalar and vector code it gives the same bits, since only IEEE additions and
- * multiplications are in it.
+ * many arguments at once. Compiled into scalar and vector code it gives the same bits, since only IEEE additions
+ * and multiplications are in it.
  *
  * Method: reduce the argument to a small interval as an unevaluated sum of two doubles ("double-double",
  * Dekker 1971), take the leading terms of the Taylor series in that form and the small rest in plain double.
@@ -101,7 +101,8 @@ STK_SINE_INLINE double stk_cos_small(stk_dd r)
     double z = r2.hi;
     double rest = -1.0 / 720 + z * (1.0 / 40320 + z * (-1.0 / 3628800 + z * (1.0 / 479001600 +
                   z * (-1.0 / 87178291200.0 + z * (1.0 / 20922789888000.0)))));
-    stk_dd sum = stk_dd_add(stk_dd_add(ONE, stk_dd_mul(r2, MINUS_HALF)), stk_dd_mul(stk_dd_mul(r2, r2), TWENTY_FOURTH));
+    stk_dd sum =
+        stk_dd_add(stk_dd_add(ONE, stk_dd_mul(r2, MINUS_HALF)), stk_dd_mul(stk_dd_mul(r2, r2), TWENTY_FOURTH));
     return sum.hi + (sum.lo + z * z * z * rest);
 }
 

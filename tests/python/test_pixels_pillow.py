@@ -4,10 +4,10 @@
 usage: test_pixels_pillow.py BRIDGE.so [--cases N] [--seed S] [--family FAMILY]
                              [--pictures raw|photos|clothing|samplings]
 
-Pillow 13 and later are compared with pixels=pillow13, older ones with pixels=pillow12. raw are random pixels; photos
-and clothing are the JPEG files of that folder of $STOKER_CORPUS, as verbatim records and as tiles; samplings are
-small JPEGs that cjpeg makes with every chroma sampling. Exit code 1 at any difference, 77 without Pillow, corpus,
-cjpeg or a CPU for the kernel family.
+Pillow 13 and later are compared with pixels=pillow13, older ones with pixels=pillow12. raw are random pixels;
+photos and clothing are the JPEG files of that folder of $STOKER_CORPUS, as verbatim records and as tiles; samplings
+are small JPEGs that cjpeg makes with every chroma sampling. Exit code 1 at any difference, 77 without Pillow,
+corpus, cjpeg or a CPU for the kernel family.
 """
 import argparse
 import ctypes

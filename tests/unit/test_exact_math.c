@@ -56,7 +56,8 @@ static void hard_places(void)
         if (l > 0) worst[2] = fmax(worst[2], error_ulps(stk_exact_log(l), logl(l)));
         worst[3] = fmax(worst[3], error_ulps(stk_exact_sin(big), sinl(big)));
     }
-    printf("worst error in ulp: sin %.4f cos %.4f log %.4f large sin %.4f\n", worst[0], worst[1], worst[2], worst[3]);
+    printf("worst error in ulp: sin %.4f cos %.4f log %.4f large sin %.4f\n", worst[0], worst[1], worst[2],
+           worst[3]);
     for (int k = 0; k < 4; k++) CHECK(worst[k] <= 0.55);
 }
 #endif
@@ -66,13 +67,15 @@ static void special_values(void)
     CHECK(stk_exact_sin(0.0) == 0.0 && !signbit(stk_exact_sin(0.0)) && signbit(stk_exact_sin(-0.0)));
     CHECK(stk_exact_cos(0.0) == 1.0);
     CHECK(stk_exact_sin(0x1p-40) == 0x1p-40);
-    CHECK(isnan(stk_exact_sin((double)INFINITY)) && isnan(stk_exact_cos((double)NAN)) && isnan(stk_exact_sin(2e6)));
+    CHECK(isnan(stk_exact_sin((double)INFINITY)) && isnan(stk_exact_cos((double)NAN)) &&
+          isnan(stk_exact_sin(2e6)));
     CHECK(stk_exact_log(1.0) == 0.0 && !signbit(stk_exact_log(1.0)));
     CHECK(stk_exact_log(0.0) == -(double)INFINITY && isnan(stk_exact_log(-1.0)));
     CHECK(stk_exact_log((double)INFINITY) == (double)INFINITY && isnan(stk_exact_log((double)NAN)));
     CHECK(stk_exact_log(0x1p-1074) == -0x1.74385446d71c3p+9);
     CHECK(stk_exact_exp(0.0) == 1.0 && stk_exact_exp(1.0) == 0x1.5bf0a8b145769p+1);
-    CHECK(stk_exact_exp(-1e9) == 0.0 && stk_exact_exp(1e9) == (double)INFINITY && isnan(stk_exact_exp((double)NAN)));
+    CHECK(stk_exact_exp(-1e9) == 0.0 && stk_exact_exp(1e9) == (double)INFINITY &&
+          isnan(stk_exact_exp((double)NAN)));
     CHECK(stk_exact_exp(-745.0) == 0x1p-1074);
 }
 

@@ -10,8 +10,8 @@
 
 static const float MEAN[3] = {0.485f, 0.456f, 0.406f}, STD[3] = {0.229f, 0.224f, 0.225f};
 
-/* ToTensor divides by 255 and v2.ToDtype(scale=True) multiplies by the float nearest 1/255; Normalize subtracts, then
- * divides, all in float32 (torchvision 0.29). The known values are numpy's. */
+/* ToTensor divides by 255 and v2.ToDtype(scale=True) multiplies by the float nearest 1/255; Normalize subtracts,
+ * then divides, all in float32 (torchvision 0.29). The known values are numpy's. */
 static void as_torchvision(void)
 {
     static const struct {

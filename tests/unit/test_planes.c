@@ -95,7 +95,8 @@ static void make_planes(stk_rng *rng, const sampling *s, uint32_t width, uint32_
         size_t n = 64 + p->stride[c] * p->height[c];
         memory[c] = malloc(n);
         bool smooth = stk_rng_below(rng, 3) == 0;
-        for (size_t i = 0; i < n; i++) memory[c][i] = smooth ? (uint8_t)(i / 3) : (uint8_t)(stk_rng_u64(rng) >> 20);
+        for (size_t i = 0; i < n; i++)
+            memory[c][i] = smooth ? (uint8_t)(i / 3) : (uint8_t)(stk_rng_u64(rng) >> 20);
         p->data[c] = memory[c] + 64;
     }
 }
@@ -111,8 +112,9 @@ static stk_render_job random_job(stk_rng *rng, uint32_t width, uint32_t height, 
     uint32_t w = draw(rng, 1, job.width), h = draw(rng, 1, job.height);
     if (stk_rng_below(rng, 3) == 0) w = job.width, h = job.height;
     uint32_t room_x = job.width - w, room_y = job.height - h;
-    job.box = (stk_box){(int32_t)(stk_rng_below(rng, 3) == 0 ? room_x : draw(rng, 0, room_x)),
-                        (int32_t)(stk_rng_below(rng, 3) == 0 ? room_y : draw(rng, 0, room_y)), (int32_t)w, (int32_t)h};
+    job.box =
+        (stk_box){(int32_t)(stk_rng_below(rng, 3) == 0 ? room_x : draw(rng, 0, room_x)),
+                  (int32_t)(stk_rng_below(rng, 3) == 0 ? room_y : draw(rng, 0, room_y)), (int32_t)w, (int32_t)h};
     job.full_width = stk_rng_below(rng, 3) == 0 ? w : draw(rng, 1, 90);
     job.full_height = stk_rng_below(rng, 3) == 0 ? h : draw(rng, 1, 90);
     job.out_width = draw(rng, 1, job.full_width);
@@ -142,9 +144,9 @@ static void one_case(stk_rng *rng, const sampling *s, uint32_t width, uint32_t h
         CHECK_OK(stk_planes_render(f.ctx[k], &planes, &job, &error));
         if (memcmp(want, got, n) == 0) continue;
         CHECK(false && "family differs from scalar");
-        fprintf(stderr, "%s: %ux%u, sampling %ux%u,%ux%u,%ux%u, box %d,%d %dx%d orientation %u\n", f.name[k], width,
-                height, s->h[0], s->v[0], s->h[1], s->v[1], s->h[2], s->v[2], job.box.x, job.box.y, job.box.width,
-                job.box.height, job.orientation);
+        fprintf(stderr, "%s: %ux%u, sampling %ux%u,%ux%u,%ux%u, box %d,%d %dx%d orientation %u\n", f.name[k],
+                width, height, s->h[0], s->v[0], s->h[1], s->v[1], s->h[2], s->v[2], job.box.x, job.box.y,
+                job.box.width, job.box.height, job.orientation);
     }
     free(want);
     free(got);
@@ -164,7 +166,8 @@ static void families_equal(void)
     }
 }
 
-/* libjpeg-turbo's triangle filter on numbers small enough to check by hand: 4 wide chroma of one row 0 40 80 120. */
+/* libjpeg-turbo's triangle filter on numbers small enough to check by hand: 4 wide chroma of one row 0 40 80 120.
+ */
 static void fancy_by_hand(void)
 {
     static uint8_t luma[64 + 8 * 72], chroma[2][64 + 8 * 72];

@@ -65,7 +65,8 @@ static void fill_random(stk_rng *rng, uint8_t *data, size_t n)
 static bool equal_rows(const stk_render_job *job, const uint8_t *a, const uint8_t *b)
 {
     for (uint32_t y = 0; y < job->out_height; y++)
-        if (memcmp(a + y * job->out_stride, b + y * job->out_stride, (size_t)job->out_width * job->out_channels) != 0)
+        if (memcmp(a + y * job->out_stride, b + y * job->out_stride, (size_t)job->out_width * job->out_channels) !=
+            0)
             return false;
     return true;
 }
@@ -91,9 +92,9 @@ static void families_equal(void)
             CHECK_OK(stk_render(f.ctx[k], &job, NULL, &error));
             if (equal_rows(&job, want, got)) continue;
             CHECK(false && "family differs from scalar");
-            fprintf(stderr, "case %d %s: %ux%ux%u orientation %u box %d,%d %dx%d -> %ux%u filter %d\n", i, f.name[k],
-                    job.width, job.height, job.channels, job.orientation, job.box.x, job.box.y, job.box.width,
-                    job.box.height, job.full_width, job.full_height, (int)job.filter);
+            fprintf(stderr, "case %d %s: %ux%ux%u orientation %u box %d,%d %dx%d -> %ux%u filter %d\n", i,
+                    f.name[k], job.width, job.height, job.channels, job.orientation, job.box.x, job.box.y,
+                    job.box.width, job.box.height, job.full_width, job.full_height, (int)job.filter);
         }
         free(data);
         free(want);
@@ -109,11 +110,22 @@ static void padding_is_left_alone(void)
     for (int k = 0; k < f.n; k++) {
         for (uint32_t width = 1; width <= 50; width++) {
             for (int variant = 0; variant < 8; variant++) {
-                stk_render_job job = {.data = data, .n_bytes = sizeof data, .encoding = STK_ENCODING_RAW, .width = 50,
-                                      .height = 50, .channels = 3, .orientation = variant & 1 ? 6 : 1,
-                                      .box = {0, 0, 50, 50}, .full_width = variant & 2 ? 50 : 57,
-                                      .full_height = variant & 2 ? 50 : 57, .out_width = width, .out_height = 50,
-                                      .flip = (variant & 4) != 0, .out_channels = 3, .out = out, .out_stride = 200};
+                stk_render_job job = {.data = data,
+                                      .n_bytes = sizeof data,
+                                      .encoding = STK_ENCODING_RAW,
+                                      .width = 50,
+                                      .height = 50,
+                                      .channels = 3,
+                                      .orientation = variant & 1 ? 6 : 1,
+                                      .box = {0, 0, 50, 50},
+                                      .full_width = variant & 2 ? 50 : 57,
+                                      .full_height = variant & 2 ? 50 : 57,
+                                      .out_width = width,
+                                      .out_height = 50,
+                                      .flip = (variant & 4) != 0,
+                                      .out_channels = 3,
+                                      .out = out,
+                                      .out_stride = 200};
                 memset(out, 0xa5, sizeof out);
                 CHECK_OK(stk_render(f.ctx[k], &job, NULL, &error));
                 int touched = 0;

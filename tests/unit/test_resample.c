@@ -19,8 +19,8 @@ static uint32_t draw(stk_rng *rng, uint32_t low, uint32_t high)
     return low + (uint32_t)stk_rng_below(rng, high - low + 1);
 }
 
-/* Pillow's filters with libm's sine, which may differ from ours in the last bit of a double; 22-bit coefficients do
- * not. */
+/* Pillow's filters with libm's sine, which may differ from ours in the last bit of a double; 22-bit coefficients
+ * do not. */
 static double plain_sinc(double x)
 {
     return x == 0.0 ? 1.0 : sin(x * 3.14159265358979323846) / (x * 3.14159265358979323846);
@@ -117,9 +117,10 @@ static void pass_order(void)
 {
     /* in_w, in_h, out_w, out_h; pillow13, pillow12 */
     static const uint32_t cases[][6] = {
-        {224, 224, 224, 224, 0, 0}, {300, 500, 224, 224, 1, 0}, {300, 376, 224, 224, 0, 0}, {300, 377, 224, 224, 1, 0},
-        {100, 300, 224, 224, 1, 0}, {100, 200, 224, 224, 0, 0}, {4, 409, 224, 224, 1, 1},   {4, 400, 224, 224, 1, 0},
-        {4, 409, 224, 409, 0, 0},   {1, 101, 5, 100, 1, 1},     {500, 225, 500, 224, 1, 0}, {500, 300, 100, 224, 0, 0}};
+        {224, 224, 224, 224, 0, 0}, {300, 500, 224, 224, 1, 0}, {300, 376, 224, 224, 0, 0},
+        {300, 377, 224, 224, 1, 0}, {100, 300, 224, 224, 1, 0}, {100, 200, 224, 224, 0, 0},
+        {4, 409, 224, 224, 1, 1},   {4, 400, 224, 224, 1, 0},   {4, 409, 224, 409, 0, 0},
+        {1, 101, 5, 100, 1, 1},     {500, 225, 500, 224, 1, 0}, {500, 300, 100, 224, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const uint32_t *c = cases[i];
         CHECK_EQ(stk_vertical_first(STK_PIXELS_PILLOW13, c[0], c[1], c[2], c[3]), c[4]);
@@ -212,8 +213,8 @@ static void families_keep_constants(void)
             stk_image image = {.pixels = in, .stride = 900, .width = 300, .height = 40, .channels = 3};
             stk_error error;
             memset(out, 0, 224 * 30 * 3);
-            CHECK_OK(stk_resample(f.ctx[k], &image, 224, 30, FILTERS[filter], STK_PIXELS_PILLOW13, 0, 0, 224, 30, out,
-                                  672, &error));
+            CHECK_OK(stk_resample(f.ctx[k], &image, 224, 30, FILTERS[filter], STK_PIXELS_PILLOW13, 0, 0, 224, 30,
+                                  out, 672, &error));
             int bad = 0;
             for (int i = 0; i < 224 * 30 * 3; i++) bad += out[i] != 40 + i % 3 * 50;
             CHECK_EQ(bad, 0);
