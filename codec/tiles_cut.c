@@ -59,14 +59,13 @@ void stk_tile_cut_copy(const stk_tile_cut *cut, uint32_t *offsets, uint16_t *len
     for (uint32_t row = w->mcu_y0; row < w->mcu_y1; row++) {
         const uint8_t *in = cut->lengths + 2 * (size_t)row * columns;
         size_t from = row_at + (size_t)stk_tile_sum_lengths(in, w->tile_x0);
-        if (segments == NULL) at = (uint32_t)from;
         uint32_t begin = at;
         memcpy(lengths, in + 2 * (size_t)w->tile_x0, 2 * (size_t)n);
         for (uint32_t t = 0; t < n; t++) {
             *offsets++ = at;
             at += *lengths++;
         }
-        if (segments != NULL) memcpy(segments + begin, cut->first + from, at - begin);
+        memcpy(segments + begin, cut->first + from, at - begin);
         row_at += (size_t)stk_tile_sum_lengths(in, columns);
     }
 }

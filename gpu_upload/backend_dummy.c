@@ -118,22 +118,26 @@ static void natural_order(uint8_t natural_of[64])
     for (int n = 0; n < 64; n++) natural_of[stk_hd_zigzag_of(n)] = (uint8_t)n;
 }
 
-static void run_axes(const stk_gpu_group *g)
+static void run_axis(const stk_gpu_group *g, const stk_hd_axis *a)
 {
-    for (uint32_t i = 0; i < g->n_images; i++) {
-        const stk_gpu_pass *passes[2] = {&g->images[i].first, &g->images[i].second};
-        for (int k = 0; k < 2; k++) {
-            if (!passes[k]->on || stk_host_axis_needed(passes[k]->axis.filter)) continue;
-            for (uint32_t o = 0; o < passes[k]->axis.n_out; o++)
-                stk_hd_axis_output(&passes[k]->axis, o, g->axes + passes[k]->axis.at);
-        }
+    if (stk_host_axis_needed(a->filter)) return;
+    for (uint32_t o = 0; o < a->n_out; o++) stk_hd_axis_output(a, o, g->axes + a->at);
+}
+
+static void run_axes(const stk_gpu_group *g, const stk_gpu_image *im)
+{
+    if (im->fused.on) {
+        run_axis(g, &im->fused.first);
+        run_axis(g, &im->fused.second);
     }
+    if (im->first.on) run_axis(g, &im->first.axis);
+    if (im->second.on) run_axis(g, &im->second.axis);
 }
 
 static void run_decode(const stk_gpu_group *g, const stk_gpu_item *item)
 {
     const stk_gpu_image *im = &g->images[item->image];
-    const stk_gather_tables *t = (const stk_gather_tables *)(const void *)(g->bytes + im->tables);
+    const stk_gather_tables *t = (const stk_gather_tables *)(const void *)((im->resident ? g->resident : g->bytes) + im->tables);
     const uint32_t *offsets = (const uint32_t *)(const void *)(t + 1);
     const uint8_t *base = (im->resident ? g->resident : g->bytes) + im->segments;
     uint64_t readable = (im->resident ? g->resident_size : g->bytes_size) - im->segments;
@@ -152,7 +156,7 @@ static const uint8_t *rows_of(const stk_gpu_group *g, const stk_gpu_image *im)
 
 static void run_color(const stk_gpu_group *g, const stk_gpu_image *im)
 {
-    if (im->kind == 0 || im->fused_front) return;
+    if (im->kind == 0) return;
     for (uint32_t y = 0; y < im->source.height; y++)
         for (uint32_t x = 0; x < im->source.width; x++)
             stk_hd_color_pixel(im, rows_of(g, im), g->scratch, (int32_t)x, (int32_t)y);
@@ -164,24 +168,6 @@ static void run_pass(const stk_gpu_group *g, const stk_gpu_image *im, const stk_
     for (uint32_t c = 0; c < im->picture_channels; c++)
         for (uint32_t y = 0; y < p->out.height; y++)
             for (uint32_t x = 0; x < p->out.width; x++) stk_hd_pass_pixel(p, g->axes, g->scratch, c, x, y);
-}
-
-/* Color and the horizontal pass of one row at a time, as the fused kernel does for a few. */
-static stk_status run_front(const stk_gpu_group *g, const stk_gpu_image *im, stk_error *error)
-{
-    if (!im->fused_front) return STK_OK;
-    uint8_t *row = malloc((size_t)im->source.width * 3);
-    if (row == NULL) return stk_fail_memory(error, "a row");
-    for (uint32_t y = 0; y < im->first.out.height; y++) {
-        for (uint32_t x = 0; x < im->source.width; x++)
-            stk_hd_color(im, rows_of(g, im), g->scratch, (int32_t)x, (int32_t)y + im->first.along, row + x, im->source.width);
-        for (uint32_t c = 0; c < im->picture_channels; c++)
-            for (uint32_t x = 0; x < im->first.out.width; x++)
-                g->scratch[im->first.out.at + (uint64_t)c * im->first.out.plane + (uint64_t)y * im->first.out.stride + x] =
-                    stk_hd_convolve(&im->first.axis, g->axes, x, row + (size_t)c * im->source.width, 1, im->first.shift);
-    }
-    free(row);
-    return STK_OK;
 }
 
 static void store(const stk_gpu_group *g, uint8_t *image, uint64_t element, uint32_t channel, uint8_t byte)
@@ -209,17 +195,70 @@ static void run_finish(const stk_gpu_group *g, const stk_gpu_image *im)
         }
 }
 
+/* ---- The fused way, a line at a time: the same places in the same memory as the kernels'. */
+
+static void front_line(const stk_gpu_group *g, const stk_gpu_image *im, uint32_t line, uint8_t *pixels)
+{
+    const stk_gpu_fused *f = &im->fused;
+    int32_t along = f->line0 + (int32_t)line;
+    if (along < 0) return; /* before the crop, on the device for the sake of whole blocks */
+    for (int32_t i = 0; i < (int32_t)f->line; i++)
+        stk_hd_color(im, rows_of(g, im), g->scratch, f->across ? along : i, f->across ? i : along, pixels + i, f->line);
+    for (uint32_t c = 0; c < im->picture_channels; c++)
+        for (uint32_t o = 0; o < f->first.n_out; o++)
+            g->scratch[stk_hd_middle_at(im, line, c, o)] =
+                stk_hd_convolve(&f->first, g->axes, o, pixels + (size_t)c * f->line, 1, 0);
+}
+
+static uint8_t back_byte(const stk_gpu_group *g, const stk_gpu_image *im, uint32_t c, uint32_t i, uint32_t o)
+{
+    const stk_gpu_fused *f = &im->fused;
+    const int32_t *table = g->axes + f->second.at;
+    uint32_t first = (uint32_t)(table[o] - f->line0);
+    int32_t sum = STK_HD_ROUND;
+    for (int32_t t = 0; t < table[f->second.n_out + o]; t++)
+        sum += g->scratch[stk_hd_middle_at(im, first + (uint32_t)t, c, i)] *
+               table[2 * f->second.n_out + (uint32_t)t * f->second.n_out + o];
+    return stk_hd_result(sum);
+}
+
+static void back_pixel(const stk_gpu_group *g, const stk_gpu_image *im, uint32_t x, uint32_t y, uint8_t *image)
+{
+    const stk_gpu_output *o = &g->output;
+    uint32_t i = im->fused.across ? y : x, k = im->fused.across ? x : y;
+    uint8_t bytes[3] = {back_byte(g, im, 0, i, k), 0, 0};
+    bytes[1] = im->picture_channels == 3 ? back_byte(g, im, 1, i, k) : bytes[0];
+    bytes[2] = im->picture_channels == 3 ? back_byte(g, im, 2, i, k) : bytes[0];
+    if (im->flip) x = o->width - 1 - x;
+    for (uint32_t c = 0; c < o->channels; c++)
+        store(g, image, stk_hd_element(o, c, x, y), c, bytes[o->bgr && o->channels == 3 ? 2 - c : c]);
+}
+
+static stk_status run_fused(const stk_gpu_group *g, const stk_gpu_image *im, stk_error *error)
+{
+    uint8_t *pixels = malloc((size_t)im->fused.line * 3);
+    if (pixels == NULL) return stk_fail_memory(error, "a line of pixels");
+    for (uint32_t line = 0; line < im->fused.n_lines; line++) front_line(g, im, line, pixels);
+    free(pixels);
+    for (uint32_t y = 0; y < g->output.height; y++)
+        for (uint32_t x = 0; x < g->output.width; x++) back_pixel(g, im, x, y, g->out + im->entry * g->output.image_bytes);
+    return STK_OK;
+}
+
 static stk_status dummy_run(stk_gpu_device *device, const stk_gpu_group *g, void *stream, stk_error *error)
 {
     (void)device, (void)stream;
-    run_axes(g);
     for (uint32_t i = 0; i < g->n_decode_items; i++) run_decode(g, &g->decode_items[i]);
     for (uint32_t i = 0; i < g->n_images; i++) {
         const stk_gpu_image *im = &g->images[i];
+        run_axes(g, im);
+        if (im->fused.on) {
+            STK_TRY(run_fused(g, im, error));
+            continue;
+        }
         run_color(g, im);
-        STK_TRY(run_front(g, im, error));
-        if (!im->fused_front) run_pass(g, im, &im->first);
-        run_pass(g, im, &im->second); /* fused_back is a matter of speed on a device; the result is stored here */
+        run_pass(g, im, &im->first);
+        run_pass(g, im, &im->second);
         run_finish(g, im);
     }
     return STK_OK;

@@ -13,6 +13,15 @@
 
 enum { STK_GPU_SLACK = 256 }; /* bytes behind every block that kernels may read */
 
+/* Pinned memory that the loader's slots are made of. Taking it from the driver takes milliseconds and giving it back
+ * waits for the device, while slots grow and come and go; so what is given back is kept for the next one. */
+enum { STK_GPU_PINNED_KEPT = 64 };
+typedef struct stk_gpu_pinned {
+    void *memory;
+    size_t capacity;
+    bool used;
+} stk_gpu_pinned;
+
 /* A device shared by an uploader and its batches. */
 typedef struct stk_gpu_share {
     const stk_gpu_backend *backend;
@@ -21,11 +30,16 @@ typedef struct stk_gpu_share {
     pthread_mutex_t lock;
     uint32_t users;
     uint64_t device_bytes, pinned_bytes;
+    stk_gpu_pinned pinned[STK_GPU_PINNED_KEPT];
 } stk_gpu_share;
 
 stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_share **out, stk_error *error);
 void stk_gpu_share_keep(stk_gpu_share *share);
 void stk_gpu_share_drop(stk_gpu_share *share);
+
+/* At least n_bytes and STK_GPU_SLACK. Any thread. */
+stk_status stk_gpu_pinned_get(stk_gpu_share *share, size_t n_bytes, void **out, stk_error *error);
+void stk_gpu_pinned_put(stk_gpu_share *share, void *memory);
 
 typedef struct stk_gpu_block {
     void *memory;

@@ -16,11 +16,13 @@
 _Static_assert(sizeof(stk_gather_entry) == STK_GATHER_ENTRY_BYTES, "gather entry");
 _Static_assert(sizeof(stk_gather_tables) == STK_GATHER_TABLES_BYTES, "gather tables");
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, COST_BUCKETS = 256, COST_STEP = 64 };
 
 struct stk_gpu_plan {
     uint64_t scratch_cap;
-    stk_buffer images, items, groups, block;
+    stk_buffer images, items, others, groups, block;
+    stk_buffer costs, sorted; /* of a group's items */
+    uint32_t most_strips; /* of a group */
     uint64_t axis_words;
     stk_gpu_plan_view view;
 };
@@ -32,6 +34,7 @@ typedef struct maker {
     const stk_gpu_output *output;
     uint64_t scratch; /* of the group so far */
     stk_gpu_plan_group group;
+    uint32_t buckets[COST_BUCKETS]; /* of the group's items */
 } maker;
 
 stk_status stk_gpu_plan_open(uint64_t scratch_cap, stk_gpu_plan **out, stk_error *error)
@@ -47,6 +50,9 @@ void stk_gpu_plan_close(stk_gpu_plan **plan)
     if (*plan == NULL) return;
     stk_buffer_free(&(*plan)->images);
     stk_buffer_free(&(*plan)->items);
+    stk_buffer_free(&(*plan)->others);
+    stk_buffer_free(&(*plan)->costs);
+    stk_buffer_free(&(*plan)->sorted);
     stk_buffer_free(&(*plan)->groups);
     stk_buffer_free(&(*plan)->block);
     free(*plan);
@@ -85,17 +91,6 @@ static bool tile_geometry(const stk_gather_entry *e, stk_tile_geometry *g)
     return stk_tile_geometry_complete(g) != 0;
 }
 
-static bool segments_ok(const maker *m, const stk_gather_entry *e)
-{
-    const uint32_t *offsets = (const uint32_t *)(const void *)(m->batch + e->data + STK_GATHER_TABLES_BYTES);
-    uint64_t size = e->resident != 0 ? m->resident_bytes : m->n_bytes;
-    if (e->segments > size) return false;
-    const uint16_t *lengths = (const uint16_t *)(const void *)(offsets + e->n_segments);
-    for (uint32_t i = 0; i < e->n_segments; i++)
-        if (!stk_range_inside(offsets[i], lengths[i], size - e->segments)) return false;
-    return true;
-}
-
 static bool counts_ok(const uint8_t *counts, uint32_t most)
 {
     uint32_t code = 0, n = 0;
@@ -118,15 +113,26 @@ static bool tables_ok(const stk_gather_tables *t)
     return true;
 }
 
-static bool tiles_ok(const maker *m, const stk_gather_entry *e, stk_tile_geometry *g)
+static uint64_t listing_bytes(uint64_t segments)
 {
-    if (!tile_geometry(e, g)) return false;
+    return STK_GATHER_TABLES_BYTES + segments * (sizeof(uint32_t) + sizeof(uint16_t));
+}
+
+/* The window lies within the image, and the listing of segments within its memory. Offsets and lengths themselves are
+ * not looked at: decoders clamp every read. */
+static bool window_ok(const stk_gather_entry *e, const stk_tile_geometry *g, uint64_t n_bytes)
+{
     uint64_t segments = (uint64_t)e->n_tiles * e->n_rows;
     if (e->n_tiles == 0 || e->n_rows == 0 || segments != e->n_segments) return false;
     if (!stk_range_inside(e->tile_x0, e->n_tiles, g->tile_cols) || !stk_range_inside(e->mcu_y0, e->n_rows, g->mcu_rows))
         return false;
-    uint64_t need = STK_GATHER_TABLES_BYTES + segments * (sizeof(uint32_t) + sizeof(uint16_t));
-    if (e->data % ALIGN != 0 || !stk_range_inside(e->data, need, m->n_bytes)) return false;
+    uint64_t listed = e->resident != 0 ? g->n_segments : segments;
+    return e->data % ALIGN == 0 && stk_range_inside(e->data, listing_bytes(listed), n_bytes) && e->segments <= n_bytes;
+}
+
+static bool tiles_ok(const maker *m, const stk_gather_entry *e, stk_tile_geometry *g)
+{
+    if (!tile_geometry(e, g) || !window_ok(e, g, e->resident != 0 ? m->resident_bytes : m->n_bytes)) return false;
     if (!stk_range_inside(e->crop_x, e->crop_width, e->width) || !stk_range_inside(e->crop_y, e->crop_height, e->height))
         return false;
     /* The crop, widened for fancy upsampling, must be under the segments. */
@@ -135,7 +141,16 @@ static bool tiles_ok(const maker *m, const stk_gather_entry *e, stk_tile_geometr
     if (w.tile_x0 < e->tile_x0 || w.tile_x1 > e->tile_x0 + e->n_tiles || w.mcu_y0 < e->mcu_y0 ||
         w.mcu_y1 > e->mcu_y0 + e->n_rows)
         return false;
-    return tables_ok((const stk_gather_tables *)(const void *)(m->batch + e->data)) && segments_ok(m, e);
+    return e->resident != 0 || tables_ok((const stk_gather_tables *)(const void *)(m->batch + e->data));
+}
+
+bool stk_gpu_plan_entry_ok(const uint8_t *batch, uint64_t n_bytes, const stk_gather_entry *e)
+{
+    const maker m = {.batch = batch, .n_bytes = n_bytes};
+    stk_tile_geometry g;
+    if (e->kind == STK_GATHER_TILES) return e->resident == 0 && tiles_ok(&m, e, &g);
+    return e->kind == STK_GATHER_RAW && e->resident == 0 &&
+           stk_range_inside(e->data, (uint64_t)e->crop_width * e->crop_height * e->channels, n_bytes);
 }
 
 static void plan_planes(stk_gpu_image *im, const stk_gather_entry *e, const stk_tile_geometry *g, uint64_t *scratch)
@@ -159,7 +174,13 @@ static void plan_tiles(stk_gpu_image *im, const stk_gather_entry *e, const stk_t
     im->tables = e->data;
     im->segments = e->segments;
     im->resident = e->resident;
-    im->n_segments = e->n_segments;
+    im->n_segments = im->n_listed = e->n_segments;
+    im->listed_stride = e->n_tiles;
+    if (e->resident != 0) {
+        im->n_listed = g->n_segments;
+        im->listed_stride = g->tile_cols;
+        im->first_listed = e->mcu_y0 * g->tile_cols + e->tile_x0;
+    }
     im->n_tiles = e->n_tiles;
     im->tile_mcus = g->tile_mcus;
     im->mcu_blocks = g->mcu_blocks;
@@ -204,7 +225,7 @@ static stk_hd_axis make_axis(maker *m, uint32_t in, uint32_t full, uint32_t firs
     stk_hd_axis a = {.in_size = in, .out_size = full, .first = first, .n_out = n, .filter = filter};
     a.n_taps = stk_hd_axis_taps(in, full, filter);
     a.at = (uint32_t)m->plan->axis_words;
-    m->plan->axis_words += stk_hd_axis_words(n, a.n_taps);
+    m->plan->axis_words += (stk_hd_axis_words(n, a.n_taps) + 3) / 4 * 4; /* digits are read 16 bytes at a time */
     return a;
 }
 
@@ -271,6 +292,61 @@ static void plan_resample(maker *m, stk_gpu_image *im, const stk_gather_entry *e
     }
 }
 
+/* ---- The fused way. */
+
+/* An axis whose pass changes nothing where its size stays. */
+static stk_hd_axis any_axis(maker *m, uint32_t in, uint32_t full, uint32_t first, uint32_t n, int filter)
+{
+    return make_axis(m, in, full, first, n, in == full ? STK_HD_BOX : filter);
+}
+
+/* Whole blocks of an unturned picture can be coloured eight pixels at a time. */
+static bool by_words(const stk_gpu_image *im)
+{
+    return im->kind == STK_GATHER_TILES && im->orientation == 1 && im->planes[0].method == STK_HD_UP_NONE &&
+           im->planes[1].method == im->planes[2].method && im->picture_channels == (im->n_components == 1 ? 1 : 3);
+}
+
+static void place_lines(stk_gpu_fused *f, const stk_gpu_image *im, uint32_t low, uint32_t high)
+{
+    f->line0 = (int32_t)low;
+    if (f->words != 0) {
+        if (f->across != 0) f->line0 -= (im->crop_x + (int32_t)low - im->planes[0].x0) & 7;
+        else f->lead = (im->crop_x - im->planes[0].x0) & 7;
+    }
+    f->n_lines = (uint32_t)((int32_t)high - f->line0);
+    f->n_strips = (f->n_lines + STK_GPU_STRIP_LINES - 1) / STK_GPU_STRIP_LINES;
+}
+
+static bool plan_fused(maker *m, stk_gpu_image *im, const stk_gather_entry *e, uint64_t *scratch)
+{
+    const stk_gpu_output *o = m->output;
+    stk_gpu_fused *f = &im->fused;
+    uint32_t x0, y0, w, h, low, high, sw = im->source.width, sh = im->source.height;
+    shown(e->window_x, o->width, e->full_width, &x0, &w);
+    shown(e->window_y, o->height, e->full_height, &y0, &h);
+    if (w != o->width || h != o->height || w % 4 != 0 || w > STK_GPU_FUSED_SIDE || h > STK_GPU_FUSED_SIDE) return false;
+    f->across = e->vertical_first != 0 && sw != e->full_width && sh != e->full_height;
+    f->line = f->across ? sh : sw;
+    if (f->line > STK_GPU_WIDEST_LINE - 16) return false;
+    stk_hd_axis ax = any_axis(m, sw, e->full_width, x0, w, e->filter), ay = any_axis(m, sh, e->full_height, y0, h, e->filter);
+    f->words = by_words(im);
+    f->first = f->across ? ay : ax;
+    f->second = f->across ? ax : ay;
+    stk_host_axis_span(&f->second, &low, &high);
+    place_lines(f, im, low, high);
+    f->line_bytes = (uint32_t)f->lead + f->line + 4 * stk_hd_axis_quads(f->first.n_taps) + 8;
+    if (f->line_bytes > STK_GPU_WIDEST_LINE) {
+        *f = (stk_gpu_fused){0};
+        return false;
+    }
+    f->on = 1;
+    f->wide = f->line_bytes > STK_GPU_NARROW_LINE ? STK_GPU_WIDE : STK_GPU_NARROW;
+    uint64_t words = 2 * (uint64_t)f->n_strips + stk_hd_axis_quads(f->second.n_taps) + 2;
+    f->middle = take(scratch, words * im->picture_channels * f->first.n_out * 4);
+    return true;
+}
+
 /* ---- One image, its items, groups. */
 
 static void plan_image(maker *m, stk_gpu_image *im, const stk_gather_entry *e, const stk_tile_geometry *g,
@@ -296,16 +372,10 @@ static void plan_image(maker *m, stk_gpu_image *im, const stk_gather_entry *e, c
     }
     bool turned = e->orientation >= 5;
     uint32_t width = turned ? e->crop_height : e->crop_width, height = turned ? e->crop_width : e->crop_height;
-    bool across = width != e->full_width, down = height != e->full_height;
-    im->fused_front = across && !(down && e->vertical_first) && width <= STK_GPU_FRONT_WIDTH &&
-                      stk_hd_axis_taps(width, e->full_width, e->filter) <= STK_GPU_FRONT_WIDTH;
-    if (im->fused_front) im->source = (stk_gpu_picture){.width = width, .height = height};
-    else im->source = take_picture(scratch, width, height, im->picture_channels);
+    im->source = (stk_gpu_picture){.width = width, .height = height};
+    if (plan_fused(m, im, e, scratch)) return;
+    im->source = take_picture(scratch, width, height, im->picture_channels);
     plan_resample(m, im, e, scratch);
-    const stk_gpu_pass *last = im->second.on ? &im->second : &im->first;
-    im->fused_front = im->fused_front && im->first.on;
-    im->fused_back = last->on && last->vertical && im->shown_width == m->output->width &&
-                     im->shown_height == m->output->height && m->output->width % 4 == 0;
 }
 
 static bool raw_ok(const maker *m, const stk_gather_entry *e)
@@ -325,11 +395,22 @@ static bool entry_ok(const maker *m, const stk_gather_entry *e, stk_tile_geometr
     return e->kind == STK_GATHER_TILES && tiles_ok(m, e, g) && e->channels == (e->n_components == 1 ? 1 : 3);
 }
 
-static stk_status add_decode_items(maker *m, uint32_t image, uint32_t total, stk_error *error)
+/* Items with much to decode go first, so that the last ones to end are short. */
+static uint32_t bucket_of(uint64_t n_bytes)
 {
+    uint64_t b = n_bytes / COST_STEP;
+    return COST_BUCKETS - 1 - (uint32_t)(b < COST_BUCKETS ? b : COST_BUCKETS - 1);
+}
+
+static stk_status add_decode_items(maker *m, uint32_t image, const stk_gather_entry *e, const stk_gpu_image *im, stk_error *error)
+{
+    uint64_t bytes = e->data_bytes > listing_bytes(im->n_listed) ? e->data_bytes - listing_bytes(im->n_listed) : 0;
+    uint32_t total = e->n_segments, a_segment = (uint32_t)(bytes / im->n_listed);
     for (uint32_t first = 0; first < total; first += STK_GPU_SEGMENTS_PER_ITEM, m->group.n_items++) {
         uint32_t left = total - first, n = left < STK_GPU_SEGMENTS_PER_ITEM ? left : STK_GPU_SEGMENTS_PER_ITEM;
         stk_gpu_item item = {image, first, n};
+        m->buckets[bucket_of((uint64_t)n * a_segment)]++;
+        STK_TRY(stk_buffer_append(&m->plan->costs, &(uint32_t){n * a_segment}, sizeof(uint32_t), error));
         STK_TRY(stk_buffer_append(&m->plan->items, &item, sizeof item, error));
     }
     return STK_OK;
@@ -340,21 +421,28 @@ static void at_least(uint32_t *most, uint32_t rows)
     if (rows > *most) *most = rows;
 }
 
-static stk_status add_work(maker *m, const stk_gpu_image *im, uint32_t number, stk_error *error)
+static void add_strips(stk_gpu_plan_group *g, stk_gpu_fused *f)
+{
+    f->first_strip = g->n_strips[f->wide];
+    g->n_strips[f->wide] += f->n_strips;
+    at_least(&g->widest_line, f->line_bytes);
+}
+
+static stk_status add_other(maker *m, const stk_gpu_image *im, uint32_t number, stk_error *error)
 {
     stk_gpu_plan_group *g = &m->group;
-    if (im->kind == STK_GATHER_TILES) STK_TRY(add_decode_items(m, number, im->n_segments, error));
-    if (im->fused_front) {
-        at_least(&g->rows[STK_GPU_FRONT], im->first.out.height);
-        at_least(&g->front_width, im->source.width);
-    }
-    if (!im->fused_front && im->kind != STK_GATHER_EMPTY) at_least(&g->rows[STK_GPU_COLOR], im->source.height);
-    const stk_gpu_pass *last = im->second.on ? &im->second : &im->first;
-    if (im->first.on && !im->fused_front && !(im->fused_back && last == &im->first))
-        at_least(&g->rows[STK_GPU_FIRST], im->first.out.height);
-    if (im->second.on && !im->fused_back) at_least(&g->rows[STK_GPU_SECOND], im->second.out.height);
-    if (im->fused_back) g->any_back = 1;
-    else g->any_finish = 1;
+    if (im->kind != STK_GATHER_EMPTY) at_least(&g->rows[STK_GPU_COLOR], im->source.height);
+    if (im->first.on) at_least(&g->rows[STK_GPU_FIRST], im->first.out.height);
+    if (im->second.on) at_least(&g->rows[STK_GPU_SECOND], im->second.out.height);
+    g->n_others++;
+    return stk_buffer_append(&m->plan->others, &number, sizeof number, error);
+}
+
+static stk_status add_work(maker *m, stk_gpu_image *im, const stk_gather_entry *e, uint32_t number, stk_error *error)
+{
+    if (im->kind == STK_GATHER_TILES) STK_TRY(add_decode_items(m, number, e, im, error));
+    if (!im->fused.on) return add_other(m, im, number, error);
+    add_strips(&m->group, &im->fused);
     return STK_OK;
 }
 
@@ -363,17 +451,41 @@ static uint32_t item_count(const stk_gpu_plan *p)
     return (uint32_t)(p->items.n_bytes / sizeof(stk_gpu_item));
 }
 
+static stk_status sort_items(maker *m, stk_error *error)
+{
+    stk_gpu_plan *p = m->plan;
+    uint32_t n = m->group.n_items, at = 0;
+    if (n == 0) return STK_OK;
+    STK_TRY(stk_buffer_resize(&p->sorted, n * sizeof(stk_gpu_item), error));
+    for (uint32_t b = 0; b < COST_BUCKETS; b++) {
+        uint32_t count = m->buckets[b];
+        m->buckets[b] = at;
+        at += count;
+    }
+    stk_gpu_item *items = (stk_gpu_item *)(void *)p->items.data + m->group.first_item;
+    stk_gpu_item *sorted = (stk_gpu_item *)(void *)p->sorted.data;
+    const uint32_t *costs = (const uint32_t *)(const void *)p->costs.data;
+    for (uint32_t i = 0; i < n; i++) sorted[m->buckets[bucket_of(costs[i])]++] = items[i];
+    memcpy(items, sorted, n * sizeof *items);
+    return STK_OK;
+}
+
 static void begin_group(maker *m, uint32_t first_image)
 {
+    memset(m->buckets, 0, sizeof m->buckets);
+    m->plan->costs.n_bytes = 0;
     m->group = (stk_gpu_plan_group){.first_image = first_image};
     m->scratch = 0;
     m->group.first_item = item_count(m->plan);
+    m->group.first_other = (uint32_t)(m->plan->others.n_bytes / sizeof(uint32_t));
 }
 
 static stk_status end_group(maker *m, stk_error *error)
 {
     if (m->group.n_images == 0) return STK_OK;
+    STK_TRY(sort_items(m, error));
     m->group.scratch_bytes = m->scratch;
+    at_least(&m->plan->most_strips, m->group.n_strips[STK_GPU_NARROW] + m->group.n_strips[STK_GPU_WIDE]);
     if (m->scratch > m->plan->view.scratch_bytes) m->plan->view.scratch_bytes = m->scratch;
     return stk_buffer_append(&m->plan->groups, &m->group, sizeof m->group, error);
 }
@@ -387,6 +499,7 @@ static void shift_image(stk_gpu_image *im, uint64_t by)
     im->second.in.at += by;
     im->second.out.at += by;
     im->result.at += by;
+    im->fused.middle += by;
 }
 
 static stk_status add_image(maker *m, uint32_t i, int32_t *status, stk_error *error)
@@ -407,7 +520,7 @@ static stk_status add_image(maker *m, uint32_t i, int32_t *status, stk_error *er
     }
     shift_image(&im, m->scratch);
     m->scratch += scratch;
-    STK_TRY(add_work(m, &im, m->group.n_images, error));
+    STK_TRY(add_work(m, &im, &e, m->group.n_images, error));
     m->group.n_images++;
     return stk_buffer_append(&m->plan->images, &im, sizeof im, error);
 }
@@ -421,28 +534,34 @@ static stk_status append_part(stk_buffer *block, const stk_buffer *part, uint64_
     return stk_buffer_append(block, part->data, part->n_bytes, error);
 }
 
+/* The axes of an image that the host computes; how many. */
+static int axes_of(const stk_gpu_image *im, const stk_hd_axis *out[2])
+{
+    const stk_hd_axis *all[2] = {im->fused.on ? &im->fused.first : im->first.on ? &im->first.axis : NULL,
+                                 im->fused.on ? &im->fused.second : im->second.on ? &im->second.axis : NULL};
+    int n = 0;
+    for (int k = 0; k < 2; k++)
+        if (all[k] != NULL && stk_host_axis_needed(all[k]->filter)) out[n++] = all[k];
+    return n;
+}
+
 static stk_status host_axes(stk_gpu_plan *p, stk_error *error)
 {
     uint32_t n = (uint32_t)(p->images.n_bytes / sizeof(stk_gpu_image));
     const stk_gpu_image *images = (const stk_gpu_image *)(const void *)p->images.data;
+    const stk_hd_axis *axes[2];
     uint64_t need = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const stk_gpu_pass *passes[2] = {&images[i].first, &images[i].second};
-        for (int k = 0; k < 2; k++) {
-            if (!passes[k]->on || !stk_host_axis_needed(passes[k]->axis.filter)) continue;
-            uint64_t end = passes[k]->axis.at + (uint64_t)stk_hd_axis_words(passes[k]->axis.n_out, passes[k]->axis.n_taps);
+    for (uint32_t i = 0; i < n; i++)
+        for (int k = axes_of(&images[i], axes) - 1; k >= 0; k--) {
+            uint64_t end = axes[k]->at + (uint64_t)stk_hd_axis_words(axes[k]->n_out, axes[k]->n_taps);
             if (end > need) need = end;
         }
-    }
     if (need == 0) return STK_OK;
     STK_TRY(stk_buffer_resize(&p->block, p->view.axes_at + need * sizeof(int32_t), error));
-    int32_t *axes = (int32_t *)(void *)(p->block.data + p->view.axes_at);
-    for (uint32_t i = 0; i < n; i++) {
-        const stk_gpu_pass *passes[2] = {&images[i].first, &images[i].second};
-        for (int k = 0; k < 2; k++)
-            if (passes[k]->on && stk_host_axis_needed(passes[k]->axis.filter))
-                STK_TRY(stk_host_axis_fill(&passes[k]->axis, axes + passes[k]->axis.at, error));
-    }
+    int32_t *tables = (int32_t *)(void *)(p->block.data + p->view.axes_at);
+    for (uint32_t i = 0; i < n; i++)
+        for (int k = axes_of(&images[i], axes) - 1; k >= 0; k--)
+            STK_TRY(stk_host_axis_fill(axes[k], tables + axes[k]->at, error));
     return STK_OK;
 }
 
@@ -452,9 +571,11 @@ static stk_status build_block(stk_gpu_plan *p, stk_error *error)
     p->block.n_bytes = 0;
     STK_TRY(append_part(&p->block, &p->images, &v->images_at, error));
     STK_TRY(append_part(&p->block, &p->items, &v->items_at, error));
+    STK_TRY(append_part(&p->block, &p->others, &v->others_at, error));
     STK_TRY(stk_buffer_resize(&p->block, (p->block.n_bytes + ALIGN - 1) / ALIGN * ALIGN, error));
     v->axes_at = p->block.n_bytes;
-    v->axes_bytes = p->axis_words * sizeof(int32_t);
+    v->strips_at = v->axes_at + (p->axis_words * sizeof(int32_t) + ALIGN - 1) / ALIGN * ALIGN;
+    v->room_bytes = v->strips_at + p->most_strips * sizeof(stk_gpu_strip);
     STK_TRY(host_axes(p, error));
     v->block = p->block.data;
     v->block_bytes = p->block.n_bytes;
@@ -469,8 +590,9 @@ stk_status stk_gpu_plan_make(stk_gpu_plan *plan, const uint8_t *batch, uint64_t 
     maker m = {.plan = plan, .batch = batch, .n_bytes = n_bytes, .resident_bytes = resident_bytes, .output = output};
     if (n_bytes < (uint64_t)n * sizeof(stk_gather_entry))
         return stk_fail(error, STK_ERR_INTERNAL, "a gathered batch of %u entries is too short", n);
-    plan->images.n_bytes = plan->groups.n_bytes = plan->items.n_bytes = 0;
+    plan->images.n_bytes = plan->groups.n_bytes = plan->items.n_bytes = plan->others.n_bytes = 0;
     plan->axis_words = 0;
+    plan->most_strips = 0;
     plan->view = (stk_gpu_plan_view){0};
     begin_group(&m, 0);
     for (uint32_t i = 0; i < n; i++) STK_TRY(add_image(&m, i, &statuses[i], error));

@@ -5,6 +5,7 @@
 #ifndef STK_GPU_PLAN_H
 #define STK_GPU_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,9 @@ typedef struct stk_gpu_plan stk_gpu_plan;
 typedef struct stk_gpu_plan_group {
     uint32_t first_image, n_images;
     uint32_t first_item, n_items; /* of decoding */
+    uint32_t first_other, n_others; /* images that are not fused */
     uint32_t rows[STK_GPU_STAGES];
-    uint32_t front_width, any_back, any_finish;
+    uint32_t n_strips[STK_GPU_WIDTHS], widest_line;
     uint64_t scratch_bytes;
 } stk_gpu_plan_group;
 
@@ -32,13 +34,19 @@ void stk_gpu_plan_close(stk_gpu_plan **plan);
 stk_status stk_gpu_plan_make(stk_gpu_plan *plan, const uint8_t *batch, uint64_t n_bytes, uint64_t resident_bytes,
                              uint32_t n, const stk_gpu_output *output, int32_t *statuses, stk_error *error);
 
+/* True when an entry of a gathered batch is sound in itself: for those that are kept in resident memory, whose tables
+ * nobody looks at later. */
+bool stk_gpu_plan_entry_ok(const uint8_t *batch, uint64_t n_bytes, const stk_gather_entry *entry);
+
 /* What was planned: one block to copy to the device (images, items, axis tables made on the host), and where its
  * parts lie in it. */
 typedef struct stk_gpu_plan_view {
     const uint8_t *block;
     uint64_t block_bytes; /* to be copied */
-    uint64_t images_at, items_at;
-    uint64_t axes_at, axes_bytes; /* the device writes the rest of this region: room must be axes_at + axes_bytes */
+    uint64_t images_at, items_at, others_at;
+    uint64_t axes_at;    /* int32 tables; the device writes the rest of them, and behind them: */
+    uint64_t strips_at;  /* the list of the largest group's strips */
+    uint64_t room_bytes; /* of the whole, in device memory */
     const stk_gpu_plan_group *groups;
     uint32_t n_groups;
     uint64_t scratch_bytes; /* the largest group's */

@@ -87,14 +87,21 @@ STK_HD uint64_t stk_hd_block_at(const stk_gpu_image *im, uint32_t s, uint32_t m,
     return p->at + ((uint64_t)by * p->block_stride + bx) * 64;
 }
 
+/* Segment s of the window in the listing of offsets and lengths. */
+STK_HD uint32_t stk_hd_listed(const stk_gpu_image *im, uint32_t s)
+{
+    return im->first_listed + s / im->n_tiles * im->listed_stride + s % im->n_tiles;
+}
+
 /* Segment s; natural_of: zigzag position -> natural. Returns 0 where its bits are invalid (planes then hold
  * whatever came out until there). */
 STK_HD int stk_hd_segment(const stk_gpu_image *im, const stk_gather_tables *t, const stk_hd_tables *tables,
                           const uint32_t *offsets, const uint8_t *base, uint64_t readable, uint32_t s,
                           const uint8_t *natural_of, uint8_t *scratch)
 {
-    const uint16_t *lengths = (const uint16_t *)(const void *)(offsets + im->n_segments);
-    uint64_t begin = (uint64_t)offsets[s] * 8, end = begin + lengths[s] * 8u;
+    const uint16_t *lengths = (const uint16_t *)(const void *)(offsets + im->n_listed);
+    const uint32_t listed = stk_hd_listed(im, s);
+    uint64_t begin = (uint64_t)offsets[listed] * 8, end = begin + lengths[listed] * 8u;
     int32_t dc[3] = {0, 0, 0};
     stk_hd_bits bits;
     bits.base = base;

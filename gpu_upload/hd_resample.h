@@ -50,18 +50,30 @@ STK_HD stk_hd_scale stk_hd_scale_of(const stk_hd_axis *a)
     return s;
 }
 
-/* Upper bound of the taps of an output. */
+/* Upper bound of the taps of an output: an interval of length l holds at most ceil(l) of the numbers i + 1/2; a
+ * little more guards against the rounding of its ends. */
 STK_HD uint32_t stk_hd_axis_taps(uint32_t in_size, uint32_t out_size, int filter)
 {
     double scale = (double)(float)in_size / out_size;
-    double support = stk_hd_support(filter) * (scale < 1.0 ? 1.0 : scale);
-    uint32_t whole = (uint32_t)support, taps = (whole + ((double)whole < support ? 1u : 0u)) * 2 + 1;
+    double length = 2.0 * stk_hd_support(filter) * (scale < 1.0 ? 1.0 : scale) + 1e-6;
+    uint32_t whole = (uint32_t)length, taps = whole + ((double)whole < length ? 1u : 0u);
     if (filter == STK_HD_NEAREST) return 1;
     return taps < in_size ? taps : in_size;
 }
 
+/* For dot products of bytes, the weights are also kept as digits: a word of four taps' digits each, three words (and
+ * one unused) for every four taps and output, [quads][n_out][4], behind the weights. */
+STK_HD uint32_t stk_hd_axis_quads(uint32_t n_taps) { return (n_taps + 3) / 4; }
+STK_HD uint32_t stk_hd_axis_digits_at(uint32_t n_out, uint32_t n_taps) { return (n_out * (2 + n_taps) + 3) / 4 * 4; }
+
 /* int32 words of an axis's table. */
-STK_HD uint32_t stk_hd_axis_words(uint32_t n_out, uint32_t n_taps) { return n_out * (2 + n_taps); }
+STK_HD uint32_t stk_hd_axis_words(uint32_t n_out, uint32_t n_taps)
+{
+    return stk_hd_axis_digits_at(n_out, n_taps) + stk_hd_axis_quads(n_taps) * n_out * 4;
+}
+
+/* Filters without negative weights: sums stay within a byte's range. */
+STK_HD int stk_hd_positive(int filter) { return filter != STK_HD_BICUBIC && filter != STK_HD_LANCZOS; }
 
 STK_HD int32_t stk_hd_fixed(double w)
 {

@@ -95,6 +95,37 @@ STK_HD void stk_hd_finish_pixel(const stk_gpu_image *im, const stk_gpu_output *o
     }
 }
 
+/* Fused: where line `line`'s output i of the first pass lies in the scratch. */
+STK_HD uint64_t stk_hd_middle_at(const stk_gpu_image *im, uint32_t line, uint32_t c, uint32_t i)
+{
+    const stk_gpu_fused *f = &im->fused;
+    return f->middle + (((uint64_t)(line >> 2) * im->picture_channels + c) * f->first.n_out + i) * 4 + (line & 3);
+}
+
+/* Four taps' digits of output i, for dot products of bytes. Positive filters: 4 w in three unsigned bytes (2^24 - 1 for
+ * a weight of one, which gives the same byte), so that a sum's byte is its topmost; others: w in three signed ones. */
+STK_HD void stk_hd_axis_digits(const stk_hd_axis *a, uint32_t i, uint32_t quad, const int32_t *table, uint32_t digits[3])
+{
+    const int32_t *weights = table + 2 * a->n_out + i;
+    digits[0] = digits[1] = digits[2] = 0;
+    for (uint32_t k = 0; k < 4 && quad * 4 + k < a->n_taps; k++) {
+        int32_t w = weights[(quad * 4 + k) * a->n_out], low, middle, high;
+        if (stk_hd_positive(a->filter)) {
+            w = stk_hd_min(w * 4, (1 << 24) - 1);
+            low = w & 255;
+            middle = w >> 8 & 255;
+            high = w >> 16;
+        } else {
+            low = (int8_t)w;
+            middle = (int8_t)((w - low) >> 8);
+            high = (((w - low) >> 8) - middle) >> 8;
+        }
+        digits[0] |= (uint32_t)(low & 255) << (8 * k);
+        digits[1] |= (uint32_t)(middle & 255) << (8 * k);
+        digits[2] |= (uint32_t)(high & 255) << (8 * k);
+    }
+}
+
 /* Element index of (channel, x, y) within an image of the tensor. */
 STK_HD uint64_t stk_hd_element(const stk_gpu_output *o, uint32_t c, uint32_t x, uint32_t y)
 {

@@ -105,10 +105,12 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
                            .output = *output};
     out->decode_items = (const stk_gpu_item *)(void *)(plan + v->items_at) + g->first_item;
     out->n_decode_items = g->n_items;
+    out->others = (const uint32_t *)(void *)(plan + v->others_at) + g->first_other;
+    out->n_others = g->n_others;
     memcpy(out->rows, g->rows, sizeof out->rows);
-    out->front_width = g->front_width;
-    out->any_back = g->any_back;
-    out->any_finish = g->any_finish;
+    out->strips = (stk_gpu_strip *)(void *)(plan + v->strips_at);
+    memcpy(out->n_strips, g->n_strips, sizeof out->n_strips);
+    out->widest_line = g->widest_line;
 }
 
 static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
@@ -152,7 +154,7 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     stk_gpu_plan_view v = stk_gpu_plan_get(u->plan);
     uint64_t plan_bytes = align(v.block_bytes);
     STK_TRY(stk_gpu_block_fit(u->share, &job->bytes, b->data_bytes, error));
-    STK_TRY(stk_gpu_block_fit(u->share, &job->plan, (size_t)(v.axes_at + v.axes_bytes + ALIGN), error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->plan, (size_t)v.room_bytes, error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)(plan_bytes + x->n_bytes), error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
     STK_TRY(fit_scratch(u, v.scratch_bytes, job, error));

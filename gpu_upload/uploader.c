@@ -196,7 +196,7 @@ static stk_status acquire_pinned(void *user, size_t n_bytes, void **data, void *
 {
     stk_gpu_share *s = user;
     *handle = NULL;
-    STK_TRY(s->backend->pinned_alloc(s->device, n_bytes + STK_GPU_SLACK, data, error));
+    STK_TRY(stk_gpu_pinned_get(s, n_bytes, data, error));
     stk_gpu_share_keep(s);
     return STK_OK;
 }
@@ -205,16 +205,21 @@ static void release_pinned(void *user, void *data, void *handle)
 {
     stk_gpu_share *s = user;
     (void)handle;
-    s->backend->pinned_free(s->device, data);
+    stk_gpu_pinned_put(s, data);
     stk_gpu_share_drop(s);
+}
+
+stk_slot_allocator stk_upload_allocator(const stk_uploader *u)
+{
+    return (stk_slot_allocator){.user = u->share, .acquire = acquire_pinned, .release = release_pinned};
 }
 
 static stk_status open_loader(stk_uploader *u, stk_error *error)
 {
     stk_loader_options o = u->loader_options;
     o.gather = u->gather;
-    o.gather_resident = u->resident.places;
-    o.allocator = (stk_slot_allocator){.user = u->share, .acquire = acquire_pinned, .release = release_pinned};
+    o.gather_resident = u->resident.entries;
+    o.allocator = stk_upload_allocator(u);
     u->column_sizes = calloc((size_t)o.n_columns + 1, sizeof *u->column_sizes);
     if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
     for (uint32_t c = 0; c < o.n_columns; c++) {

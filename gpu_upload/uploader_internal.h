@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <stoker/gather.h>
+
 #include "gpu_upload/job.h"
 
 /* A place in the line to the consumer: a batch, the end of an epoch, or an error. */
@@ -22,7 +24,7 @@ enum { STK_UPLOAD_MAX_AHEAD = 16 };
 
 /* Records kept in device memory. */
 typedef struct stk_resident_set {
-    uint64_t *places; /* [records]: offset in memory, UINT64_MAX = not there */
+    stk_gather_entry *entries; /* [records]: of the whole image, in memory; kind 0 = not there */
     stk_gpu_block memory;
     uint64_t n_bytes, n_records;
 } stk_resident_set;
@@ -62,6 +64,9 @@ struct stk_uploader {
 stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, stk_error *error);
 /* Gives the loader's batch back as soon as its bytes are on the device (waits for the copy). */
 void stk_upload_release_source(stk_uploader *u, stk_job *job);
+
+/* The loader's slots in pinned memory. */
+stk_slot_allocator stk_upload_allocator(const stk_uploader *u);
 
 /* Uploads as many records as the options allow. */
 stk_status stk_resident_load(stk_uploader *u, stk_error *error);

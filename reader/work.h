@@ -29,7 +29,7 @@ typedef struct stk_work_env {
     stk_layout layout;
     uint32_t channels;          /* delivered */
     stk_norm_table norm;        /* float dtypes, and de-interleaving of uint8 */
-    const uint64_t *resident;   /* gather: where the consumer has records already, or NULL */
+    const struct stk_gather_entry *resident; /* gather: what the consumer has already, or NULL */
     uint32_t width, height;     /* of an entry; 0 under STK_TRANSFORM_NONE, where a batch's first record decides */
 } stk_work_env;
 
@@ -38,7 +38,7 @@ typedef struct stk_work_item {
     uint64_t epoch, id;
     uint32_t occurrence, view;
     const stk_row *row;
-    const uint8_t *data;          /* the payload; NULL in `size` */
+    const uint8_t *data;          /* the payload; NULL in `size`, and of records that the consumer has */
     uint32_t width, height;       /* that the batch's entries must have */
     uint32_t entry;               /* number of the view in the batch */
     _Atomic uint64_t *cursor;     /* packed work: next free byte of the slot */
@@ -65,6 +65,9 @@ typedef struct stk_work {
 extern const stk_work stk_work_pixels;
 /* What a GPU decodes (include/stoker/gather.h). */
 extern const stk_work stk_work_gather;
+
+/* True when the consumer has record `id`: its payload is not wanted. */
+bool stk_work_resident(const stk_work_env *env, uint64_t id);
 
 /* Bytes of a decoded entry; false when that overflows. */
 bool stk_work_fixed_bytes(const stk_work_env *env, uint32_t width, uint32_t height, size_t *n_bytes);

@@ -25,7 +25,10 @@ static stk_status gather_size(const stk_work_env *env, const stk_work_item *item
 {
     const stk_row *row = item->row;
     size_t finished = (size_t)item->width * item->height * 3, n = finished;
-    (void)env;
+    if (stk_work_resident(env, item->id)) {
+        *n_bytes = 0;
+        return STK_OK;
+    }
     if (row->encoding == STK_ENCODING_TILES) {
         size_t segments = ((size_t)(row->width > row->height ? row->width : row->height) / SMALLEST_TILE + 2) *
                           ((size_t)(row->width > row->height ? row->width : row->height) / SMALLEST_MCU + 2);
@@ -82,13 +85,7 @@ static void copy_tables(const stk_tile_cut *cut, stk_gather_tables *t)
     }
 }
 
-/* Where the consumer keeps the record, or UINT64_MAX. */
-static uint64_t resident_at(const stk_work_env *env, const stk_work_item *item)
-{
-    return env->resident != NULL ? env->resident[item->id] : UINT64_MAX;
-}
-
-static stk_status gather_tiles(const stk_work_env *env, const stk_work_item *item, const stk_render_job *job, uint8_t *region, size_t room,
+static stk_status gather_tiles(const stk_work_item *item, const stk_render_job *job, uint8_t *region, size_t room,
                                stk_gather_entry *e, stk_error *error)
 {
     stk_tile_cut cut;
@@ -96,14 +93,12 @@ static stk_status gather_tiles(const stk_work_env *env, const stk_work_item *ite
     STK_TRY(stk_tiles_cut(job->data, job->n_bytes, job->tables, stored, &cut, error));
     size_t head = sizeof(stk_gather_tables) + (size_t)cut.n_segments * (sizeof(uint32_t) + sizeof(uint16_t));
     head = (head + 15) & ~(size_t)15;
-    uint64_t at = 0, resident = resident_at(env, item);
-    e->resident = resident != UINT64_MAX;
-    size_t copied = e->resident ? 0 : cut.segment_bytes;
-    STK_TRY(reserve(item, room, head + copied, &at, error));
+    uint64_t at = 0;
+    STK_TRY(reserve(item, room, head + cut.segment_bytes, &at, error));
     e->kind = STK_GATHER_TILES;
     e->data = at;
-    e->segments = e->resident ? resident + (uint64_t)(cut.first - job->data) : at + head;
-    e->data_bytes = (uint32_t)(head + copied);
+    e->segments = at + head;
+    e->data_bytes = (uint32_t)(head + cut.segment_bytes);
     e->n_segments = cut.n_segments;
     e->width = cut.geometry.width;
     e->height = cut.geometry.height;
@@ -118,12 +113,11 @@ static stk_status gather_tiles(const stk_work_env *env, const stk_work_item *ite
     e->n_rows = cut.window.mcu_y1 - cut.window.mcu_y0;
     copy_tables(&cut, (stk_gather_tables *)(void *)(region + at));
     uint32_t *offsets = (uint32_t *)(void *)(region + at + sizeof(stk_gather_tables));
-    stk_tile_cut_copy(&cut, offsets, (uint16_t *)(void *)(offsets + cut.n_segments),
-                      e->resident ? NULL : region + e->segments);
+    stk_tile_cut_copy(&cut, offsets, (uint16_t *)(void *)(offsets + cut.n_segments), region + e->segments);
     return STK_OK;
 }
 
-static stk_status gather_raw(const stk_work_env *env, const stk_work_item *item, const stk_render_job *job, uint8_t *region, size_t room,
+static stk_status gather_raw(const stk_work_item *item, const stk_render_job *job, uint8_t *region, size_t room,
                              stk_gather_entry *e, stk_error *error)
 {
     bool turned = stk_turn_of(job->orientation).transpose;
@@ -131,15 +125,10 @@ static stk_status gather_raw(const stk_work_env *env, const stk_work_item *item,
     size_t need = width * (turned ? job->width : job->height) * job->channels;
     if (need != job->n_bytes)
         return stk_fail(error, STK_ERR_CORRUPT, "a raw record of %zu bytes, where %zu belong", job->n_bytes, need);
-    uint64_t at = 0, resident = resident_at(env, item);
+    uint64_t at = 0;
     e->kind = STK_GATHER_RAW;
-    if (resident != UINT64_MAX) {
-        e->resident = 1;
-        e->data = resident;
-        e->width = (uint32_t)width;
-        e->height = turned ? job->width : job->height;
-        return STK_OK;
-    }
+    e->width = (uint32_t)width;
+    e->height = turned ? job->width : job->height;
     STK_TRY(reserve(item, room, row * e->crop_height, &at, error));
     e->data = at;
     e->data_bytes = (uint32_t)(row * e->crop_height);
@@ -179,23 +168,73 @@ static stk_status gather_pixels(const stk_work_env *env, stk_workbench *bench, c
     return STK_OK;
 }
 
+static stk_status check_sizes(const stk_work_env *env, const stk_work_item *item, const stk_geometry *g, uint32_t channels,
+                              stk_error *error)
+{
+    if (g->out_width != item->width || g->out_height != item->height)
+        return stk_fail(error, STK_ERR_ARGUMENT, "is %ux%u, but the batch's first image is %ux%u", g->out_width,
+                        g->out_height, item->width, item->height);
+    if (env->channels == 1 && channels == 3)
+        return stk_fail(error, STK_ERR_ARGUMENT, "has three channels, but mode L was asked for; pack with --mode L");
+    return STK_OK;
+}
+
+/* ---- Records that the consumer has. */
+
+bool stk_work_resident(const stk_work_env *env, uint64_t id)
+{
+    return env->resident != NULL && env->resident[id].kind != STK_GATHER_EMPTY;
+}
+
+static stk_status choose_window(stk_gather_entry *e, stk_error *error)
+{
+    stk_tile_geometry g = {.width = e->width, .height = e->height, .n_components = e->n_components,
+                           .tile_mcus = e->tile_mcus};
+    stk_tile_window w;
+    memcpy(g.h, e->h, 3);
+    memcpy(g.v, e->v, 3);
+    if (!stk_tile_geometry_complete(&g)) return stk_fail(error, STK_ERR_ARGUMENT, "gather_resident: geometry of no image");
+    stk_tile_window_of(&g, e->crop_x, e->crop_y, e->crop_width, e->crop_height, &w);
+    e->tile_x0 = w.tile_x0;
+    e->n_tiles = w.tile_x1 - w.tile_x0;
+    e->mcu_y0 = w.mcu_y0;
+    e->n_rows = w.mcu_y1 - w.mcu_y0;
+    e->n_segments = e->n_tiles * e->n_rows;
+    return STK_OK;
+}
+
+/* The entry that is there, with this view's crop. */
+static stk_status gather_resident(const stk_work_env *env, const stk_work_item *item, uint8_t *region, stk_error *error)
+{
+    stk_gather_entry e = env->resident[item->id];
+    stk_geometry g;
+    bool turned = stk_turn_of(e.orientation).transpose;
+    stk_render_job job = {.width = turned ? e.height : e.width, .height = turned ? e.width : e.height,
+                          .orientation = e.orientation, .channels = e.channels};
+    STK_TRY(stk_geometry_for(&env->rule, item->epoch, item->id, item->occurrence, item->view, job.width, job.height, &g,
+                             error));
+    STK_TRY(check_sizes(env, item, &g, e.channels, error));
+    fill_common(env, &job, &g, &e);
+    e.resident = 1;
+    if (e.kind == STK_GATHER_TILES) STK_TRY(choose_window(&e, error));
+    memcpy(region + (size_t)item->entry * sizeof e, &e, sizeof e);
+    return STK_OK;
+}
+
 static stk_status gather_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
                              size_t n_bytes, stk_error *error)
 {
     stk_render_job job;
     stk_geometry g;
     stk_gather_entry e = {0};
+    if (stk_work_resident(env, item->id)) return gather_resident(env, item, region, error);
     STK_TRY(stk_job_from_row(env->dataset, item->row, item->data, &job, error));
     STK_TRY(stk_geometry_for(&env->rule, item->epoch, item->id, item->occurrence, item->view, job.width, job.height, &g,
                              error));
-    if (g.out_width != item->width || g.out_height != item->height)
-        return stk_fail(error, STK_ERR_ARGUMENT, "is %ux%u, but the batch's first image is %ux%u", g.out_width,
-                        g.out_height, item->width, item->height);
-    if (env->channels == 1 && item->row->channels == 3)
-        return stk_fail(error, STK_ERR_ARGUMENT, "has three channels, but mode L was asked for; pack with --mode L");
+    STK_TRY(check_sizes(env, item, &g, item->row->channels, error));
     fill_common(env, &job, &g, &e);
-    if (job.encoding == STK_ENCODING_TILES) STK_TRY(gather_tiles(env, item, &job, region, n_bytes, &e, error));
-    else if (job.encoding == STK_ENCODING_RAW) STK_TRY(gather_raw(env, item, &job, region, n_bytes, &e, error));
+    if (job.encoding == STK_ENCODING_TILES) STK_TRY(gather_tiles(item, &job, region, n_bytes, &e, error));
+    else if (job.encoding == STK_ENCODING_RAW) STK_TRY(gather_raw(item, &job, region, n_bytes, &e, error));
     else STK_TRY(gather_pixels(env, bench, item, &job, &g, region, n_bytes, &e, error));
     memcpy(region + (size_t)item->entry * sizeof e, &e, sizeof e);
     return STK_OK;

@@ -124,12 +124,13 @@ static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, c
 static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s, bool timed,
                             stk_error *error)
 {
-    const uint8_t *data;
-    stk_haul *haul;
+    const uint8_t *data = NULL;
+    stk_haul *haul = NULL;
+    bool resident = stk_work_resident(&p->env, s->pick.id);
     uint64_t start = timed ? stk_now_ns() : 0, read = 0;
-    stk_status status = get_payload(p, w, s, &data, &haul, error);
+    stk_status status = resident ? STK_OK : get_payload(p, w, s, &data, &haul, error);
     if (timed) read = stk_now_ns();
-    if (status == STK_OK) {
+    if (status == STK_OK && !resident) {
         add(&w->bytes_read, s->row.n_bytes);
         status = stk_row_resolve(w->bench->codec, data, &s->row, error);
     }
@@ -247,7 +248,8 @@ static void run_chunk(stk_pipeline *p, stk_worker *w, const stk_chunk *chunk)
     for (uint32_t k = 0; k < chunk->n; k++) {
         sample *s = &samples[k];
         bool failed = row_failed >> k & 1;
-        if (k + PREFETCH_AHEAD < chunk->n && !(row_failed >> (k + PREFETCH_AHEAD) & 1))
+        if (k + PREFETCH_AHEAD < chunk->n && !(row_failed >> (k + PREFETCH_AHEAD) & 1) &&
+            !stk_work_resident(&p->env, samples[k + PREFETCH_AHEAD].pick.id))
             stk_payload_prefetch(p->env.dataset->payload, samples[k + PREFETCH_AHEAD].pick.id,
                                  &samples[k + PREFETCH_AHEAD].row);
         stk_status status = failed ? storage->ops->row(storage, s->pick.id, &s->row, error) : STK_OK;

@@ -2,7 +2,7 @@
  *
  * bench_uploader DATASET [key=value ...]: images a second out of the uploader, consumer idle. Keys: backend, threads,
  * batch, size, seconds, dtype (u8|f16|bf16|f32), filter (bilinear|bicubic), resident (0|1), decode (auto|cpu|gpu),
- * transform (rrc|padcrop). Prints one JSON object. */
+ * transform (rrc|padcrop), ahead. Prints one JSON object. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +60,13 @@ int main(int argc, char **argv)
     stk_uploader_options_init(&uo);
     uo.backend = key(argc, argv, "backend", "cuda");
     uo.resident = atoi(key(argc, argv, "resident", "0")) != 0 ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
+    uo.n_ahead = (uint32_t)atoi(key(argc, argv, "ahead", "0"));
     uo.decode = strcmp(decode, "cpu") == 0 ? STK_DECODE_CPU : strcmp(decode, "gpu") == 0 ? STK_DECODE_GPU : STK_DECODE_AUTO;
     if (stk_dataset_open(argv[1], NULL, &d, &error) != STK_OK || stk_uploader_open(d, &o, &uo, &u, &error) != STK_OK) {
         fprintf(stderr, "bench_uploader: %s\n", error.text);
         return 1;
     }
-    double begin = 0, cpu = 0;
+    double begin = 0, cpu = 0, opened = now();
     uint64_t images = 0;
     stk_uploader_stats first, last;
     for (uint64_t batches = 0;; batches++) {
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "bench_uploader: %s\n", error.text);
             return 1;
         }
-        if (batches == 8) { /* warm */
+        if (begin == 0 && batches >= 8 && now() - opened > 1.0) { /* warm */
             begin = now();
             cpu = cpu_seconds();
             stk_uploader_get_stats(u, &first);
@@ -84,7 +85,7 @@ int main(int argc, char **argv)
         }
         images += b->n;
         stk_device_batch_release(b, NULL);
-        if (batches > 8 && now() - begin > seconds) break;
+        if (begin != 0 && now() - begin > seconds) break;
     }
     double took = now() - begin;
     stk_uploader_get_stats(u, &last);

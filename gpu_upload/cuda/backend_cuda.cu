@@ -10,8 +10,8 @@
 #include <cuda_runtime.h>
 
 #include "gpu_upload/backend.h"
-#include "gpu_upload/cuda/decode_plain.cuh"
 #include "gpu_upload/cuda/decode_fast.cuh"
+#include "gpu_upload/cuda/decode_plain.cuh"
 #include "gpu_upload/cuda/fused.cuh"
 #include "gpu_upload/cuda/stages.cuh"
 extern "C" {
@@ -75,7 +75,6 @@ stk_status prepare_kernels(stk_gpu_device *d, stk_error *error)
     CU_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
     d->finish_shared = (size_t)shared;
     if (d->fast) STK_TRY(allow_shared(stk::decode_fast, stk::FAST_SHARED, error));
-    STK_TRY(allow_shared(stk::front, stk::front_shared(STK_GPU_FRONT_WIDTH), error));
     STK_TRY(allow_shared(stk::finish<uint8_t, true>, d->finish_shared, error));
     STK_TRY(allow_shared(stk::finish<uint16_t, false>, d->finish_shared, error));
     return allow_shared(stk::finish<uint32_t, false>, d->finish_shared, error);
@@ -266,21 +265,27 @@ uint32_t blocks(uint32_t rows, uint32_t per_block) { return (rows + per_block - 
 template <typename T, bool U8> stk_status run_last(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
 {
     const stk_gpu_output *o = &g->output;
-    if (g->any_back)
-        stk::back<T, U8><<<dim3(blocks(o->height, stk::BACK_ROWS), g->n_images), stk::BACK_THREADS, 0, s>>>(*g);
-    if (!g->any_finish) return STK_OK;
+    if (g->n_others < g->n_images) {
+        const uint32_t side = o->width > o->height ? o->width : o->height, lines = stk::back_lines(o, sizeof(T));
+        stk::back<T, U8><<<dim3(blocks(side, lines), g->n_images), stk::BACK_THREADS, stk::back_shared(o, lines, sizeof(T)), s>>>(*g, lines);
+    }
+    if (g->n_others == 0) return STK_OK;
     size_t shared = (3 * 256 + (size_t)o->width * o->channels) * sizeof(T);
     if (shared > d->finish_shared)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "outputs of %u pixels a row are too wide for this GPU", o->width);
-    stk::finish<T, U8><<<dim3(blocks(o->height, STK_GPU_ROWS_PER_BLOCK), g->n_images), stk::THREADS, shared, s>>>(*g);
+    stk::finish<T, U8><<<dim3(blocks(o->height, STK_GPU_ROWS_PER_BLOCK), g->n_others), stk::THREADS, shared, s>>>(*g);
     return STK_OK;
 }
 
 void launch_pictures(const stk_gpu_group *g, cudaStream_t s)
 {
-    const uint32_t *rows = g->rows, per = STK_GPU_ROWS_PER_BLOCK, n = g->n_images;
-    if (rows[STK_GPU_FRONT] > 0)
-        stk::front<<<dim3(blocks(rows[STK_GPU_FRONT], stk::FRONT_ROWS), n), stk::FRONT_THREADS, stk::front_shared(g->front_width), s>>>(*g);
+    const uint32_t *rows = g->rows, per = STK_GPU_ROWS_PER_BLOCK, n = g->n_others;
+    const uint32_t strips = g->n_strips[STK_GPU_NARROW] + g->n_strips[STK_GPU_WIDE];
+    if (strips > 0) {
+        const uint32_t each = stk::strips_each(strips);
+        stk::front<<<blocks(strips, each), stk::FRONT_THREADS, stk::front_shared(g->widest_line), s>>>(*g, each);
+    }
+    if (n == 0) return;
     if (rows[STK_GPU_COLOR] > 0) stk::color<<<dim3(blocks(rows[STK_GPU_COLOR], per), n), stk::THREADS, 0, s>>>(*g);
     if (rows[STK_GPU_FIRST] > 0)
         stk::pass<STK_GPU_FIRST><<<dim3(blocks(rows[STK_GPU_FIRST], per), n, 3), stk::THREADS, 0, s>>>(*g);
@@ -288,14 +293,17 @@ void launch_pictures(const stk_gpu_group *g, cudaStream_t s)
         stk::pass<STK_GPU_SECOND><<<dim3(blocks(rows[STK_GPU_SECOND], per), n, 3), stk::THREADS, 0, s>>>(*g);
 }
 
+/* Decoding needs nothing of what the images' preparation makes: one launch does both. */
+void launch_decode(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s)
+{
+    const uint32_t n = g->n_decode_items + g->n_images;
+    if (d->fast) stk::decode_fast<<<n, STK_GPU_SEGMENTS_PER_ITEM, stk::FAST_SHARED, s>>>(*g);
+    else stk::decode_plain<<<n, STK_GPU_SEGMENTS_PER_ITEM, 0, s>>>(*g);
+}
+
 stk_status launch(const stk_gpu_device *d, const stk_gpu_group *g, cudaStream_t s, stk_error *error)
 {
-    const uint32_t n = g->n_decode_items;
-    stk::axes<<<dim3(g->n_images, 2), 128, 0, s>>>(*g);
-    if (n > 0) {
-        if (d->fast) stk::decode_fast<<<n, STK_GPU_SEGMENTS_PER_ITEM, stk::FAST_SHARED, s>>>(*g);
-        else stk::decode_plain<<<n, STK_GPU_SEGMENTS_PER_ITEM, 0, s>>>(*g);
-    }
+    launch_decode(d, g, s);
     launch_pictures(g, s);
     switch (g->output.dtype) {
     case STK_DTYPE_U8: STK_TRY((run_last<uint8_t, true>(d, g, s, error))); break;

@@ -4,6 +4,7 @@
 #ifndef STK_CUDA_DECODE_PLAIN_CUH
 #define STK_CUDA_DECODE_PLAIN_CUH
 
+#include "gpu_upload/cuda/stages.cuh"
 #include "gpu_upload/hd_decode.h"
 
 namespace stk {
@@ -12,9 +13,13 @@ __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM) decode_plain(const 
 {
     __shared__ stk_hd_tables tables;
     __shared__ uint8_t natural_of[64];
+    if (blockIdx.x >= g.n_decode_items) {
+        prepare_image(g, g.images + (blockIdx.x - g.n_decode_items));
+        return;
+    }
     const stk_gpu_item item = g.decode_items[blockIdx.x];
     const stk_gpu_image *im = g.images + item.image;
-    const stk_gather_tables *t = (const stk_gather_tables *)(g.bytes + im->tables);
+    const stk_gather_tables *t = (const stk_gather_tables *)((im->resident ? g.resident : g.bytes) + im->tables);
     if (threadIdx.x < 4) stk_hd_long_build(t->counts[threadIdx.x], &tables.longs[threadIdx.x]);
     if (threadIdx.x < 64) natural_of[stk_hd_zigzag_of(threadIdx.x)] = (uint8_t)threadIdx.x;
     __syncthreads();

@@ -11,12 +11,32 @@
 
 namespace stk {
 
+/* A table entry as the symbol loop wants it, every field the operand of one instruction: bits 0-4 length of the code (a
+ * left shift); 5-9 32 - size of the value (a right shift, modulo 32); 10 set when there is a value; 11 end of block;
+ * from 16 on what is added to a lane's place: bits in all, and from bit 7 of that the coefficients to advance. 0 = a
+ * code longer than the table, or none. */
+enum : uint32_t { FAST_VALUE = 1u << 10, FAST_END = 1u << 11 };
+__device__ __forceinline__ uint32_t fast_entry(stk_hd_entry e)
+{
+    if (e == 0) return 0;
+    const uint32_t code = STK_HD_CODE_BITS(e), size = STK_HD_SIZE(e), advance = STK_HD_ADVANCE(e);
+    return code | (32 - size & 31) << 5 | (size > 0 ? FAST_VALUE : 0) | (advance == 64 ? FAST_END : 0) |
+           (code + size + advance * 128) << 16;
+}
+
+/* A block of an MCU. */
+struct BlockInfo {
+    uint32_t component, offset, step; /* in blocks of its plane: from the tile's first block; from MCU to MCU */
+};
+
 struct DecodeTables {
     uint32_t ac[2][1 << STK_HD_AC_BITS];
     uint32_t dc[2][1 << STK_HD_DC_BITS];
     stk_hd_long longs[4];
-    int quant[3][64]; /* natural order */
+    int4 quant[3][16]; /* columns of eight */
+    BlockInfo blocks[12];
     uint8_t dc_symbols[2][16], ac_symbols[2][168];
+    uint32_t keys[STK_GPU_SEGMENTS_PER_ITEM], order[STK_GPU_SEGMENTS_PER_ITEM];
 };
 
 /* constexpr, so that unrolled loops have it in their addresses. */
@@ -29,21 +49,43 @@ __device__ __forceinline__ constexpr int zigzag(int n)
     return table[n];
 }
 
-__device__ __forceinline__ void build_tables(DecodeTables *s, const stk_gather_tables *t)
+/* Segments by length, longest first, so that those that a warp decodes in lockstep are alike. */
+__device__ __forceinline__ void order_segments(DecodeTables *s, const stk_gpu_image *im, const uint16_t *lengths, uint32_t first,
+                                               uint32_t n)
+{
+    const uint32_t tid = threadIdx.x;
+    const uint32_t key = (tid < n ? lengths[stk_hd_listed(im, first + tid)] + 1u : 0) << 8 | tid;
+    s->keys[tid] = key;
+    __syncthreads();
+    uint32_t rank = 0;
+    #pragma unroll 8
+    for (int i = 0; i < STK_GPU_SEGMENTS_PER_ITEM / 4; i++) {
+        const uint4 k = ((const uint4 *)s->keys)[i];
+        rank += (k.x > key) + (k.y > key) + (k.z > key) + (k.w > key);
+    }
+    s->order[rank] = tid;
+}
+
+__device__ __forceinline__ void build_tables(DecodeTables *s, const stk_gather_tables *t, const stk_gpu_image *im)
 {
     const int tid = threadIdx.x, n = blockDim.x;
     if (tid < 4) stk_hd_long_build(t->counts[tid], &s->longs[tid]);
     for (int i = tid; i < 2 * 16; i += n) s->dc_symbols[i / 16][i % 16] = t->dc_symbols[i / 16][i % 16];
     for (int i = tid; i < 2 * 168; i += n) s->ac_symbols[i / 168][i % 168] = t->ac_symbols[i / 168][i % 168];
-    for (int i = tid; i < 3 * 64; i += n) s->quant[i / 64][i % 64] = t->quant[i / 64][stk_hd_zigzag_of(i % 64)];
+    for (int i = tid; i < 3 * 64; i += n)
+        ((int *)s->quant)[i] = t->quant[i / 64][stk_hd_zigzag_of((i & 7) * 8 + (i >> 3 & 7))];
+    if (tid < (int)im->mcu_blocks) {
+        const uint32_t c = im->block_component[tid];
+        s->blocks[tid] = {c, im->block_y[tid] * im->planes[c].block_stride + im->block_x[tid], im->h[c]};
+    }
     __syncthreads();
     for (int i = tid; i < 2 << STK_HD_AC_BITS; i += n) {
         int k = i >> STK_HD_AC_BITS, prefix = i & ((1 << STK_HD_AC_BITS) - 1);
-        s->ac[k][prefix] = stk_hd_table_entry(&s->longs[2 * k + 1], s->ac_symbols[k], 1, prefix, STK_HD_AC_BITS);
+        s->ac[k][prefix] = fast_entry(stk_hd_table_entry(&s->longs[2 * k + 1], s->ac_symbols[k], 1, prefix, STK_HD_AC_BITS));
     }
     for (int i = tid; i < 2 << STK_HD_DC_BITS; i += n) {
         int k = i >> STK_HD_DC_BITS, prefix = i & ((1 << STK_HD_DC_BITS) - 1);
-        s->dc[k][prefix] = stk_hd_table_entry(&s->longs[2 * k], s->dc_symbols[k], 0, prefix, STK_HD_DC_BITS);
+        s->dc[k][prefix] = fast_entry(stk_hd_table_entry(&s->longs[2 * k], s->dc_symbols[k], 0, prefix, STK_HD_DC_BITS));
     }
     __syncthreads();
 }

@@ -1,227 +1,442 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The common way through the stages in two kernels that never store whole pictures:
- *   front  colour of a few source rows into shared memory, and the horizontal pass out of it
- *   back   the vertical pass and the finish, four pixels a thread
- * The same arithmetic as stages.cuh; only sums of products are taken four taps at a time, with the weights split into
- * three signed bytes (w = d0 + 256 d1 + 65536 d2), which is exact in 32 bits. */
+ * The common way from planes to the tensor, in two kernels that never store a whole picture (gpu_batch.h, stk_gpu_fused):
+ *   front  a strip of eight lines: colour into shared memory, the first pass out of it, words of four lines to memory
+ *   back   the second pass over those words, then flip, table and layout, staged so that whole words leave
+ * The arithmetic is stages.cuh's; only sums of products are taken four taps at a time (dp4a), with the weights split
+ * into three digits (stk_hd_axis_digits), which is exact in 32 bits. Lines are rows, or columns where the vertical
+ * pass comes first: the same code then works on the picture turned over its diagonal. */
 #ifndef STK_CUDA_FUSED_CUH
 #define STK_CUDA_FUSED_CUH
 
+#include "gpu_upload/cuda/color8.cuh"
 #include "gpu_upload/cuda/stages.cuh"
 
 namespace stk {
 
 constexpr int FRONT_THREADS = 224;
-constexpr int FRONT_ROWS = STK_GPU_ROWS_PER_BLOCK;
+constexpr int LINES = STK_GPU_STRIP_LINES;
 
-/* Bytes of a line in shared memory: whole words may be read past the last pixel. */
-__host__ __device__ __forceinline__ uint32_t front_stride(uint32_t width) { return (width + 12 + 3) / 4 * 4; }
-__host__ __device__ __forceinline__ size_t front_shared(uint32_t width) { return (size_t)front_stride(width) * FRONT_ROWS * 3 + 16; }
+/* Bytes of a line in shared memory: 48 more than a multiple of 128, so that eight lines of three channels lie in
+ * different banks. */
+__host__ __device__ __forceinline__ uint32_t front_stride(uint32_t bytes) { return (bytes + 79) / 128 * 128 + 48; }
+__host__ __device__ __forceinline__ size_t front_shared(uint32_t bytes) { return (size_t)front_stride(bytes) * LINES * 3; }
 
-struct Digits {
-    uint32_t d0, d1, d2;
-};
-
-__device__ __forceinline__ Digits split4(const int *w)
-{
-    Digits d = {0, 0, 0};
-    #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        int a = (int)(int8_t)w[i], t = (w[i] - a) >> 8, b = (int)(int8_t)t, c = (t - b) >> 8;
-        d.d0 |= (uint32_t)(a & 255) << (8 * i);
-        d.d1 |= (uint32_t)(b & 255) << (8 * i);
-        d.d2 |= (uint32_t)(c & 255) << (8 * i);
-    }
-    return d;
-}
-
-/* Four unsigned bytes times four signed ones, added to c. */
-__device__ __forceinline__ int dot4(uint32_t bytes, uint32_t digits, int c)
+/* Four unsigned bytes times four digits, added to c. */
+template <bool POSITIVE> __device__ __forceinline__ int dot4(uint32_t bytes, uint32_t digits, int c)
 {
     #if __CUDA_ARCH__ >= 610
     int r;
-    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(bytes), "r"(digits), "r"(c));
+    if (POSITIVE) asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(bytes), "r"(digits), "r"(c));
+    else asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(bytes), "r"(digits), "r"(c));
     return r;
     #else
-    for (int i = 0; i < 4; i++) c += (int)(bytes >> (8 * i) & 255) * (int)(int8_t)(digits >> (8 * i));
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t d = digits >> (8 * i) & 255;
+        c += (int)((bytes >> (8 * i) & 255) * (POSITIVE ? d : (uint32_t)(int)(int8_t)d));
+    }
     return c;
     #endif
 }
 
-__device__ __forceinline__ int dot_digits(uint32_t bytes, const Digits &d, int sum)
+/* As operands from constant memory these keep the recombination on the multiplier's pipe. */
+__constant__ int DIGIT_WEIGHTS[2] = {256, 65536};
+
+/* A sum in three parts, by digit. */
+template <bool POSITIVE> struct Sum {
+    int a, b, c;
+    __device__ __forceinline__ void begin()
+    {
+        a = POSITIVE ? STK_HD_ROUND << 2 : STK_HD_ROUND;
+        b = c = 0;
+    }
+    __device__ __forceinline__ void add(uint32_t bytes, const uint4 &d)
+    {
+        a = dot4<POSITIVE>(bytes, d.x, a);
+        b = dot4<POSITIVE>(bytes, d.y, b);
+        c = dot4<POSITIVE>(bytes, d.z, c);
+    }
+    __device__ __forceinline__ int total() const { return c * DIGIT_WEIGHTS[1] + (b * DIGIT_WEIGHTS[0] + a); }
+    __device__ __forceinline__ uint32_t byte() const
+    {
+        return POSITIVE ? (uint32_t)total() >> 24 : (uint32_t)stk_hd_result(total());
+    }
+};
+
+template <bool POSITIVE> __device__ __forceinline__ uint32_t pack_totals(int a, int b, int c, int d)
 {
-    return dot4(bytes, d.d0, sum) + (dot4(bytes, d.d1, 0) << 8) + (dot4(bytes, d.d2, 0) << 16);
+    if (POSITIVE) return __byte_perm(__byte_perm(a, b, 0x0073), __byte_perm(c, d, 0x0073), 0x5410);
+    return pack4(stk_hd_result(a), stk_hd_result(b), stk_hd_result(c), stk_hd_result(d));
 }
 
-/* Colour of rows [y0, y0 + n) of the source picture into lines[channel][row]. */
-__device__ __forceinline__ void front_color(const stk_gpu_image *im, const uint8_t *rows, uint8_t *scratch, int y0, int n,
-                                            uint8_t *lines, uint32_t stride)
+__device__ __forceinline__ uint32_t shared_word(uint32_t at)
 {
-    const bool common = rows == nullptr && im->orientation == 1 && im->n_components == 3 && im->picture_channels == 3;
-    const int width = (int)im->source.width, per_row = common ? (width + 3) / 4 : width;
-    const uint32_t plane = stride * FRONT_ROWS;
-    for (int i = threadIdx.x; i < per_row * n; i += FRONT_THREADS) {
-        const int r = i / per_row, x = i - r * per_row;
-        if (common) color4(im, scratch, x * 4, y0 + r, lines + r * stride + x * 4, plane);
-        else stk_hd_color(im, rows, scratch, x, y0 + r, lines + r * stride + x, plane);
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
+    return v;
+}
+
+/* Colour of the strip's lines into lines[line][channel]. Whole blocks of eight pixels: rows. */
+__device__ __forceinline__ void color_rows(const stk_gpu_image *im, const Planes &p, int line0, int n, uint8_t *lines, uint32_t stride)
+{
+    const stk_gpu_fused *f = &im->fused;
+    const int first = im->crop_x - im->planes[0].x0 - f->lead, groups = (f->lead + (int)f->line + 7) / 8;
+    for (int i = threadIdx.x; i < groups * LINES; i += FRONT_THREADS) {
+        const int r = i & 7, k = i >> 3;
+        if (r >= n) continue;
+        uint2 rgb[3];
+        color8(p, first / 8 + k, im->crop_y + line0 + r - im->planes[0].y0, rgb);
+        uint8_t *to = lines + r * 3 * stride + k * 8;
+        *(uint2 *)to = rgb[0];
+        if (p.method == COLOR8_GREY) continue;
+        *(uint2 *)(to + stride) = rgb[1];
+        *(uint2 *)(to + 2 * stride) = rgb[2];
     }
 }
 
-__device__ __forceinline__ void front_horizontal(const stk_gpu_pass *p, const int32_t *axes, uint8_t *scratch, int channels,
-                                                 int row0, int n, const uint8_t *lines, uint32_t stride)
+/* The same for columns: line r is column r of the block. */
+__device__ __forceinline__ void color_columns(const stk_gpu_image *im, const Planes &p, int line0, uint8_t *lines, uint32_t stride)
 {
-    const stk_hd_axis *a = &p->axis;
-    const int32_t *table = axes + a->at;
-    const uint32_t base = (uint32_t)__cvta_generic_to_shared(lines);
-    for (uint32_t x = threadIdx.x; x < a->n_out; x += FRONT_THREADS) {
-        const int first = __ldg(table + x) - p->shift, count = __ldg(table + a->n_out + x), sh = (first & 3) * 8;
-        const int32_t *weights = table + 2 * a->n_out + x;
-        const uint32_t at = base + (first & ~3);
-        for (int c = 0; c < channels; c++) {
-            int sum[FRONT_ROWS];
+    const int block = (im->crop_x + line0 - im->planes[0].x0) / 8, y0 = im->crop_y - im->planes[0].y0;
+    const int channels = p.method == COLOR8_GREY ? 1 : 3;
+    for (int y = threadIdx.x; y < (int)im->fused.line; y += FRONT_THREADS) {
+        uint2 rgb[3];
+        color8(p, block, y0 + y, rgb);
+        #pragma unroll
+        for (int c = 0; c < 3; c++) {
+            if (c >= channels) continue;
             #pragma unroll
-            for (int r = 0; r < FRONT_ROWS; r++) sum[r] = STK_HD_ROUND;
-            for (int t = 0; t < count; t += 4) {
-                int w[4];
-                #pragma unroll
-                for (int i = 0; i < 4; i++) w[i] = t + i < count ? __ldg(weights + (uint32_t)(t + i) * a->n_out) : 0;
-                const Digits d = split4(w);
-                const uint32_t line = at + c * FRONT_ROWS * stride + t;
-                #pragma unroll
-                for (int r = 0; r < FRONT_ROWS; r++) {
-                    uint32_t lo, hi;
-                    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(lo) : "r"(line + r * stride));
-                    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(hi) : "r"(line + r * stride + 4));
-                    sum[r] = dot_digits(__funnelshift_r(lo, hi, sh), d, sum[r]);
-                }
-            }
-            uint8_t *out = scratch + p->out.at + (uint64_t)c * p->out.plane + (uint64_t)row0 * p->out.stride + x;
-            #pragma unroll
-            for (int r = 0; r < FRONT_ROWS; r++)
-                if (r < n) out[r * p->out.stride] = stk_hd_result(sum[r]);
+            for (int r = 0; r < LINES; r++)
+                lines[(r * 3 + c) * stride + y] = (uint8_t)((r < 4 ? rgb[c].x : rgb[c].y) >> (8 * (r & 3)));
         }
     }
 }
 
-__global__ void __launch_bounds__(FRONT_THREADS) front(const stk_gpu_group g)
+/* Any other source, pixel by pixel. */
+__device__ __noinline__ void color_pixels(const stk_gpu_group &g, const stk_gpu_image *im, int line0, int n, uint8_t *lines,
+                                             uint32_t stride)
+{
+    const stk_gpu_fused *f = &im->fused;
+    const uint8_t *rows = im->kind == 2 ? (im->resident ? g.resident : g.bytes) + im->raw : nullptr;
+    for (int i = threadIdx.x; i < (int)f->line * n; i += FRONT_THREADS) {
+        const int r = i / (int)f->line, k = i - r * (int)f->line;
+        stk_hd_color(im, rows, g.scratch, f->across ? line0 + r : k, f->across ? k : line0 + r,
+                     lines + r * 3 * stride + k, stride);
+    }
+}
+
+/* The first pass: a thread is one output of all eight lines, channel by channel. QUADS: words of taps, 0 = any. */
+template <bool POSITIVE, int QUADS>
+__device__ __forceinline__ void first_pass(const stk_gpu_image *im, const int32_t *axes, uint8_t *scratch, uint32_t strip,
+                                           uint32_t lines, uint32_t stride)
+{
+    const stk_hd_axis *a = &im->fused.first;
+    const int32_t *table = axes + a->at;
+    const uint32_t n = a->n_out, quads = QUADS ? QUADS : stk_hd_axis_quads(a->n_taps), channels = im->picture_channels;
+    const uint4 *digits = (const uint4 *)(table + stk_hd_axis_digits_at(n, a->n_taps));
+    uint32_t *middle = (uint32_t *)(scratch + im->fused.middle) + (uint64_t)strip * 2 * channels * n;
+    for (uint32_t x = threadIdx.x; x < n; x += FRONT_THREADS) {
+        const int first = __ldg(table + x) + im->fused.lead, turn = (first & 3) * 8;
+        uint4 d[QUADS ? QUADS : 1];
+        #pragma unroll
+        for (int q = 0; q < QUADS; q++) d[q] = __ldg(digits + q * n + x);
+        for (uint32_t c = 0; c < channels; c++) {
+            const uint32_t at = lines + c * stride + (first & ~3);
+            int t[LINES];
+            #pragma unroll
+            for (int h = 0; h < LINES; h += 4) {
+                Sum<POSITIVE> s[4];
+                uint32_t before[4];
+                #pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    s[r].begin();
+                    before[r] = shared_word(at + (h + r) * 3 * stride);
+                }
+                #pragma unroll
+                for (uint32_t q = 0; q < (QUADS ? QUADS : quads); q++) {
+                    const uint4 w = QUADS ? d[QUADS ? q : 0] : __ldg(digits + q * n + x);
+                    #pragma unroll
+                    for (int r = 0; r < 4; r++) {
+                        const uint32_t next = shared_word(at + (h + r) * 3 * stride + q * 4 + 4);
+                        s[r].add(__funnelshift_r(before[r], next, turn), w);
+                        before[r] = next;
+                    }
+                }
+                #pragma unroll
+                for (int r = 0; r < 4; r++) t[h + r] = s[r].total();
+            }
+            middle[c * n + x] = pack_totals<POSITIVE>(t[0], t[1], t[2], t[3]);
+            middle[(channels + c) * n + x] = pack_totals<POSITIVE>(t[4], t[5], t[6], t[7]);
+        }
+    }
+}
+
+template <bool POSITIVE>
+__device__ __forceinline__ void first_pass_of(const stk_gpu_image *im, const stk_gpu_group &g, uint32_t strip, uint32_t lines,
+                                              uint32_t stride)
+{
+    const uint32_t quads = stk_hd_axis_quads(im->fused.first.n_taps);
+    if (quads == 1) first_pass<POSITIVE, 1>(im, g.axes, g.scratch, strip, lines, stride);
+    else if (quads == 2) first_pass<POSITIVE, 2>(im, g.axes, g.scratch, strip, lines, stride);
+    else first_pass<POSITIVE, 0>(im, g.axes, g.scratch, strip, lines, stride);
+}
+
+/* Strips of a block: more save set-up, fewer fill the device better. */
+inline uint32_t strips_each(uint32_t strips)
+{
+    const uint32_t each = strips / 1600 + 1;
+    return each < 4 ? each : 4;
+}
+
+/* A block takes `each` strips of the list, mostly of one image. */
+__global__ void __launch_bounds__(FRONT_THREADS) front(const stk_gpu_group g, uint32_t each)
 {
     extern __shared__ __align__(128) uint8_t memory[];
-    __shared__ stk_gpu_image shared;
-    const stk_gpu_image *source = g.images + blockIdx.y;
-    const int row0 = blockIdx.x * FRONT_ROWS;
-    if (!source->fused_front || row0 >= (int)source->first.out.height) return;
-    for (int i = threadIdx.x; i < (int)(sizeof shared / 4); i += FRONT_THREADS)
-        ((uint32_t *)&shared)[i] = ((const uint32_t *)source)[i];
-    __syncthreads();
-    const stk_gpu_image *im = &shared;
-    const stk_gpu_pass *p = &im->first;
-    const int n = min(FRONT_ROWS, (int)p->out.height - row0);
-    const uint8_t *rows = im->kind == 2 ? (im->resident ? g.resident : g.bytes) + im->raw : nullptr;
-    const uint32_t stride = front_stride(im->source.width);
-    front_color(im, rows, g.scratch, row0 + p->along, n, memory, stride);
-    __syncthreads();
-    front_horizontal(p, g.axes, g.scratch, (int)im->picture_channels, row0, n, memory, stride);
+    __shared__ __align__(16) stk_gpu_image shared;
+    __shared__ Planes planes;
+    const uint32_t total = g.n_strips[STK_GPU_NARROW] + g.n_strips[STK_GPU_WIDE], begin = blockIdx.x * each;
+    const uint32_t end = min(begin + each, total), lines = (uint32_t)__cvta_generic_to_shared(memory);
+    uint32_t image = 0xffffffffu;
+    for (uint32_t i = begin; i < end; i++) {
+        const stk_gpu_strip strip = g.strips[i];
+        if (i > begin) __syncthreads();
+        if (strip.image != image) {
+            image = strip.image;
+            for (int k = threadIdx.x; k < (int)(sizeof shared / 4); k += FRONT_THREADS)
+                ((uint32_t *)&shared)[k] = ((const uint32_t *)(g.images + image))[k];
+            __syncthreads();
+            if (threadIdx.x == 0) planes.set(&shared, g.scratch);
+            __syncthreads();
+        }
+        const stk_gpu_image *im = &shared;
+        const stk_gpu_fused *f = &im->fused;
+        const int line = (int)strip.strip * LINES, n = min(LINES, (int)f->n_lines - line), line0 = f->line0 + line;
+        const uint32_t stride = front_stride(f->line_bytes);
+        if (!f->words) color_pixels(g, im, line0, n, memory, stride);
+        else if (f->across) color_columns(im, planes, line0, memory, stride);
+        else color_rows(im, planes, line0, n, memory, stride);
+        __syncthreads();
+        if (stk_hd_positive(f->first.filter)) first_pass_of<true>(im, g, strip.strip, lines, stride);
+        else first_pass_of<false>(im, g, strip.strip, lines, stride);
+    }
 }
 
 /* ---- Back. */
 
-constexpr int BACK_THREADS = 256;
-constexpr int BACK_ROWS = 16;
+constexpr int BACK_THREADS = 224;
+constexpr int BACK_LINES = 16; /* output lines of a block, at most */
+constexpr int BACK_QUADS = 2;  /* words of taps whose digits are kept in shared memory */
 
-template <typename T> struct Four { T v[4]; };
-
-/* Twelve (or four) elements of four neighbouring pixels, as whole words. */
-template <typename T, bool U8>
-__device__ __forceinline__ void store4(const stk_gpu_output *o, T *image, const T *table, uint32_t x, uint32_t y, int channels,
-                                       const uint32_t *bytes, bool flip)
+__host__ __device__ __forceinline__ uint32_t back_pitch(uint32_t n, uint32_t bytes) { return n * bytes + 4; }
+__host__ __device__ __forceinline__ size_t back_shared(const stk_gpu_output *o, uint32_t lines, uint32_t size)
 {
-    T v[3][4];
-    #pragma unroll
-    for (int c = 0; c < 3; c++) {
-        if (c >= channels) continue;
-        #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            uint32_t b = bytes[c] >> (8 * (flip ? 3 - i : i)) & 255;
-            v[c][i] = U8 ? (T)b : table[c * 256 + b];
-        }
+    return (size_t)(o->width > o->height ? o->width : o->height) * o->channels * back_pitch(lines, size) + 64;
+}
+/* Output lines of a block: all channels' must fit into 40 KB beside the tables. */
+inline uint32_t back_lines(const stk_gpu_output *o, uint32_t size)
+{
+    uint32_t n = BACK_LINES;
+    while (n > 4 && back_shared(o, n, size) > 40u << 10) n /= 2;
+    return n;
+}
+
+/* Where a pixel goes in the staging memory, and how that leaves: `rows` runs of `run` bytes, `pitch` apart there, which
+ * go to `to + row * step`. */
+struct Stage {
+    uint32_t thread, output, channel; /* bytes from one to the next */
+    uint32_t rows, run, pitch;
+    uint64_t step;
+};
+
+/* n output lines from k0 on. */
+template <typename T> __device__ __forceinline__ Stage stage_of(const stk_gpu_output *o, bool across, uint32_t n, uint32_t most)
+{
+    const bool last = o->layout == 0; /* channels last */
+    const uint32_t s = sizeof(T), pixel = last ? o->channels * s : s;
+    Stage v;
+    if (!across) {
+        v.thread = pixel;
+        v.output = o->width * pixel;
+        v.channel = last ? s : n * o->width * s;
+        v.rows = last ? 1 : o->channels;
+        v.run = v.pitch = n * o->width * pixel;
+        v.step = (uint64_t)o->width * o->height * s;
+    } else {
+        v.pitch = back_pitch(most, pixel);
+        v.thread = v.pitch;
+        v.output = pixel;
+        v.channel = last ? s : o->height * v.pitch;
+        v.rows = last ? o->height : o->channels * o->height;
+        v.run = n * pixel;
+        v.step = (uint64_t)o->width * pixel;
     }
-    if (flip) x = o->width - 4 - x;
-    if (o->layout == 0 && channels == 3) {
-        T packed[12];
-        #pragma unroll
-        for (int i = 0; i < 4; i++)
-            #pragma unroll
-            for (int c = 0; c < 3; c++) packed[3 * i + c] = v[c][i];
-        uint32_t *to = (uint32_t *)(image + ((uint64_t)y * o->width + x) * 3);
-        uint32_t words[12 * sizeof(T) / 4];
-        memcpy(words, packed, sizeof words);
-        #pragma unroll
-        for (int i = 0; i < (int)(12 * sizeof(T) / 4); i++) to[i] = words[i];
+    return v;
+}
+
+/* The staged elements to the image. */
+__device__ __forceinline__ void leave(const Stage &v, const uint8_t *stage, uint8_t *to)
+{
+    if (v.pitch == v.run && (((uint64_t)(uintptr_t)to | v.run | v.step) & 15) == 0) {
+        const uint32_t words = v.run / 16;
+        for (uint32_t r = 0; r < v.rows; r++)
+            for (uint32_t i = threadIdx.x; i < words; i += BACK_THREADS)
+                ((uint4 *)(to + r * v.step))[i] = ((const uint4 *)(stage + r * v.pitch))[i];
         return;
     }
-    #pragma unroll
-    for (int c = 0; c < 3; c++) {
-        if (c >= channels) continue;
-        uint32_t words[sizeof(T)];
-        memcpy(words, v[c], sizeof words);
-        uint32_t *to = (uint32_t *)(image + ((uint64_t)c * o->height + y) * o->width + x);
+    const uint32_t words = v.run / 4;
+    for (uint32_t i = threadIdx.x; i < words * v.rows; i += BACK_THREADS) {
+        const uint32_t r = i / words, k = i - r * words;
+        ((uint32_t *)(to + r * v.step))[k] = *(const uint32_t *)(stage + r * v.pitch + k * 4);
+    }
+}
+
+/* Where an output's taps begin among the middle's words. */
+struct Step {
+    uint32_t word, turn;
+};
+
+/* What the outputs of a block share. */
+struct BackBlock {
+    const uint32_t *middle;   /* word 0, channel 0, output 0 */
+    const uint4 *digits;      /* of the block's first output; the next quad is n_out further */
+    uint32_t n_in, n_out, quads, n; /* outputs of the first pass; of the second; words of taps; outputs here */
+    uint32_t channels;        /* of the output */
+    bool flip, across, swap;
+};
+
+/* A word of taps a quad and one more, of CH channels, kept while the outputs move along; and the next one, asked for
+ * before it is needed. QUADS = 0: any number, nothing kept. */
+template <int CH, int QUADS> struct Window {
+    uint32_t w[CH][QUADS + 2], word;
+    __device__ __forceinline__ void load(const uint32_t *column, const BackBlock &b, uint32_t at)
+    {
+        word = at;
         #pragma unroll
-        for (int i = 0; i < (int)sizeof(T); i++) to[i] = words[i];
+        for (int c = 0; c < CH; c++)
+            #pragma unroll
+            for (int q = 0; q < QUADS + 2; q++) w[c][q] = __ldg(column + ((at + q) * CH + c) * b.n_in);
+    }
+    __device__ __forceinline__ void move(const uint32_t *column, const BackBlock &b, uint32_t at)
+    {
+        if (at == word) return;
+        if (at != word + 1) {
+            load(column, b, at);
+            return;
+        }
+        word = at;
+        #pragma unroll
+        for (int c = 0; c < CH; c++) {
+            #pragma unroll
+            for (int q = 0; q < QUADS + 1; q++) w[c][q] = w[c][q + 1];
+            w[c][QUADS + 1] = __ldg(column + ((at + QUADS + 1) * CH + c) * b.n_in);
+        }
+    }
+};
+
+/* The second pass of one output and channel with any number of taps. */
+template <bool POSITIVE>
+__device__ __forceinline__ uint32_t second_pass_any(const uint32_t *middle, uint32_t word_step, uint32_t turn, const BackBlock &b,
+                                                    uint32_t k)
+{
+    Sum<POSITIVE> s;
+    s.begin();
+    uint32_t before = __ldg(middle);
+    for (uint32_t q = 0; q < b.quads; q++) {
+        middle += word_step;
+        const uint32_t next = __ldg(middle);
+        s.add(__funnelshift_r(before, next, turn), __ldg(b.digits + q * b.n_out + k));
+        before = next;
+    }
+    return s.byte();
+}
+
+/* A thread is an output of the first pass; it makes all outputs of the block's stretch of the second. */
+template <typename T, bool U8, bool POSITIVE, int CH, int QUADS>
+__device__ __forceinline__ void back_block(const BackBlock &b, const Stage &v, uint8_t *stage, const T *table, const Step *steps,
+                                           const uint4 (*kept)[BACK_QUADS])
+{
+    for (uint32_t i = threadIdx.x; i < b.n_in; i += BACK_THREADS) {
+        const uint32_t *column = b.middle + i;
+        const int step = b.flip && b.across ? -(int)v.output : (int)v.output;
+        uint8_t *to = stage + (b.flip && !b.across ? b.n_in - 1 - i : i) * v.thread + (step < 0 ? (b.n - 1) * v.output : 0);
+        Window<CH, QUADS> window;
+        if (QUADS) window.load(column, b, steps[0].word);
+        for (uint32_t k = 0; k < b.n; k++, to += step) {
+            const Step st = steps[k];
+            uint32_t byte[3];
+            if (QUADS) window.move(column, b, st.word);
+            #pragma unroll
+            for (int c = 0; c < CH; c++) {
+                if (QUADS == 0) {
+                    byte[c] = second_pass_any<POSITIVE>(column + (st.word * CH + c) * b.n_in, CH * b.n_in, st.turn, b, k);
+                    continue;
+                }
+                Sum<POSITIVE> s;
+                s.begin();
+                #pragma unroll
+                for (int q = 0; q < QUADS; q++)
+                    s.add(__funnelshift_r(window.w[c][q], window.w[c][q + 1], st.turn), kept[k][q]);
+                byte[c] = s.byte();
+            }
+            if (CH == 1) byte[1] = byte[2] = byte[0];
+            #pragma unroll
+            for (int c = 0; c < 3; c++) {
+                if (CH == 1 && c >= (int)b.channels) continue;
+                const uint32_t p = b.swap ? byte[2 - c] : byte[c];
+                *(T *)(to + c * v.channel) = U8 ? (T)p : table[c * 256 + p];
+            }
+        }
     }
 }
 
-/* The vertical pass of four columns of one channel. */
-__device__ __forceinline__ uint32_t back4(const stk_gpu_pass *p, const int32_t *table, const uint8_t *scratch, int c,
-                                          uint32_t x, uint32_t y)
+template <typename T, bool U8, bool POSITIVE, int CH>
+__device__ __forceinline__ void back_block_of(const BackBlock &b, const Stage &v, uint8_t *stage, const T *table, const Step *steps,
+                                              const uint4 (*kept)[BACK_QUADS])
 {
-    const stk_hd_axis *a = &p->axis;
-    const int first = __ldg(table + y) - p->shift, count = __ldg(table + a->n_out + y);
-    const int32_t *weights = table + 2 * a->n_out + y;
-    const uint8_t *in = scratch + p->in.at + (uint64_t)c * p->in.plane + (uint64_t)first * p->in.stride + x;
-    int s0 = STK_HD_ROUND, s1 = s0, s2 = s0, s3 = s0;
-    for (int t = 0; t < count; t++, in += p->in.stride) {
-        const int w = __ldg(weights + (uint32_t)t * a->n_out);
-        const uint32_t v = __ldg((const uint32_t *)in);
-        s0 += (int)(v & 255) * w;
-        s1 += (int)(v >> 8 & 255) * w;
-        s2 += (int)(v >> 16 & 255) * w;
-        s3 += (int)(v >> 24) * w;
-    }
-    return pack4(stk_hd_result(s0), stk_hd_result(s1), stk_hd_result(s2), stk_hd_result(s3));
+    if (b.quads == 1) back_block<T, U8, POSITIVE, CH, 1>(b, v, stage, table, steps, kept);
+    else if (b.quads == 2 && CH == 3) back_block<T, U8, POSITIVE, CH, 2>(b, v, stage, table, steps, kept);
+    else back_block<T, U8, POSITIVE, CH, 0>(b, v, stage, table, steps, kept);
 }
 
-template <typename T, bool U8> __global__ void __launch_bounds__(BACK_THREADS) back(const stk_gpu_group g)
+template <typename T, bool U8> __global__ void __launch_bounds__(BACK_THREADS) back(const stk_gpu_group g, uint32_t lines)
 {
-    __shared__ T table[3 * 256];
-    __shared__ stk_gpu_pass pass;
+    extern __shared__ __align__(128) uint8_t memory[];
+    __shared__ T table[U8 ? 1 : 3 * 256];
+    __shared__ Step steps[BACK_LINES];
+    __shared__ uint4 kept[BACK_LINES][BACK_QUADS];
     const stk_gpu_image *im = g.images + blockIdx.y;
-    const uint32_t y0 = blockIdx.x * BACK_ROWS;
-    if (!im->fused_back) return;
-    const stk_gpu_pass *last = im->second.on ? &im->second : &im->first;
-    for (int i = threadIdx.x; i < (int)(sizeof pass / 4); i += BACK_THREADS) ((uint32_t *)&pass)[i] = ((const uint32_t *)last)[i];
+    const stk_gpu_fused *f = &im->fused;
+    const uint32_t k0 = blockIdx.x * lines, n_out = f->second.n_out;
+    if (!f->on || k0 >= n_out) return;
+    const uint32_t n = min(lines, n_out - k0);
+    const int32_t *axis = g.axes + f->second.at;
+    if (threadIdx.x < n) {
+        const uint32_t first = (uint32_t)(__ldg(axis + k0 + threadIdx.x) - f->line0), quads = stk_hd_axis_quads(f->second.n_taps);
+        steps[threadIdx.x] = {first >> 2, (first & 3) * 8};
+        const uint4 *digits = (const uint4 *)(axis + stk_hd_axis_digits_at(n_out, f->second.n_taps)) + k0 + threadIdx.x;
+        #pragma unroll
+        for (uint32_t q = 0; q < BACK_QUADS; q++) kept[threadIdx.x][q] = q < quads ? __ldg(digits + q * n_out) : make_uint4(0, 0, 0, 0);
+    }
     if (!U8)
         for (int i = threadIdx.x; i < 3 * 256; i += BACK_THREADS) table[i] = ((const T *)g.norm)[i];
     const stk_gpu_output *o = &g.output;
-    const int channels = (int)o->channels, source_channels = (int)im->picture_channels;
-    const bool flip = im->flip != 0;
-    T *image = (T *)(g.out + (uint64_t)im->entry * o->image_bytes);
+    const bool across = f->across != 0;
+    const Stage v = stage_of<T>(o, across, n, lines);
     __syncthreads();
-    const int32_t *axis = g.axes + pass.axis.at;
-    const uint32_t words = o->width / 4, n = min((uint32_t)BACK_ROWS, o->height - y0);
-    for (uint32_t i = threadIdx.x; i < words * n; i += BACK_THREADS) {
-        const uint32_t y = y0 + i / words, x = i % words * 4;
-        uint32_t bytes[3];
-        bytes[0] = back4(&pass, axis, g.scratch, 0, x + pass.along, y);
-        bytes[1] = source_channels == 3 ? back4(&pass, axis, g.scratch, 1, x + pass.along, y) : bytes[0];
-        bytes[2] = source_channels == 3 ? back4(&pass, axis, g.scratch, 2, x + pass.along, y) : bytes[0];
-        if (o->bgr && channels == 3) {
-            uint32_t t = bytes[0];
-            bytes[0] = bytes[2];
-            bytes[2] = t;
-        }
-        store4<T, U8>(o, image, table, x, y, channels, bytes, flip);
-    }
+    const BackBlock b = {(const uint32_t *)(g.scratch + f->middle),
+                         (const uint4 *)(axis + stk_hd_axis_digits_at(n_out, f->second.n_taps)) + k0,
+                         f->first.n_out, n_out, stk_hd_axis_quads(f->second.n_taps), n, o->channels,
+                         im->flip != 0, across, o->bgr && o->channels == 3};
+    const bool positive = stk_hd_positive(f->second.filter), grey = im->picture_channels == 1;
+    if (!grey && positive) back_block_of<T, U8, true, 3>(b, v, memory, table, steps, kept);
+    else if (!grey) back_block_of<T, U8, false, 3>(b, v, memory, table, steps, kept);
+    else if (positive) back_block_of<T, U8, true, 1>(b, v, memory, table, steps, kept);
+    else back_block_of<T, U8, false, 1>(b, v, memory, table, steps, kept);
+    __syncthreads();
+    const uint32_t k = across && im->flip ? o->width - k0 - n : k0, pixel = o->layout == 0 ? o->channels * sizeof(T) : sizeof(T);
+    uint8_t *to = g.out + (uint64_t)im->entry * o->image_bytes + (across ? k : (uint64_t)k * o->width) * pixel;
+    leave(v, memory, to);
 }
 
 } // namespace stk

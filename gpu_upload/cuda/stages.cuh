@@ -13,14 +13,31 @@ namespace stk {
 
 constexpr int THREADS = 224;
 
-/* Block: one pass of one image. */
-__global__ void axes(const stk_gpu_group g)
+/* One output of an axis: its taps, unless the host has made them, and their digits where they are used. */
+__device__ __noinline__ void axis_output(const stk_hd_axis *a, uint32_t i, int32_t *table, bool digits)
 {
-    const stk_gpu_image *im = g.images + blockIdx.x;
-    const stk_gpu_pass *p = blockIdx.y ? &im->second : &im->first;
-    if (!p->on || p->axis.filter >= STK_HD_HAMMING) return; /* the others came from the host */
-    for (uint32_t i = threadIdx.x; i < p->axis.n_out; i += blockDim.x)
-        stk_hd_axis_output(&p->axis, i, g.axes + p->axis.at);
+    if (a->filter < STK_HD_HAMMING) stk_hd_axis_output(a, i, table);
+    if (!digits) return;
+    uint4 *to = (uint4 *)(table + stk_hd_axis_digits_at(a->n_out, a->n_taps));
+    for (uint32_t q = 0; q < stk_hd_axis_quads(a->n_taps); q++) {
+        uint32_t d[3];
+        stk_hd_axis_digits(a, i, q, table, d);
+        to[q * a->n_out + i] = make_uint4(d[0], d[1], d[2], 0);
+    }
+}
+
+/* Block: an image: the tables of its axes, and its strips in the list. */
+__device__ __forceinline__ void prepare_image(const stk_gpu_group &g, const stk_gpu_image *im)
+{
+    const bool fused = im->fused.on != 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (!fused && !(pass ? im->second.on : im->first.on)) continue;
+        const stk_hd_axis *a = fused ? (pass ? &im->fused.second : &im->fused.first) : pass ? &im->second.axis : &im->first.axis;
+        for (uint32_t i = threadIdx.x; i < a->n_out; i += blockDim.x) axis_output(a, i, g.axes + a->at, fused);
+    }
+    if (!fused) return;
+    stk_gpu_strip *to = g.strips + (im->fused.wide ? 0 : g.n_strips[STK_GPU_WIDE]) + im->fused.first_strip;
+    for (uint32_t i = threadIdx.x; i < im->fused.n_strips; i += blockDim.x) to[i] = {(uint32_t)(im - g.images), i};
 }
 
 __device__ __forceinline__ uint32_t pack4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
@@ -93,18 +110,18 @@ __device__ __forceinline__ void color4(const stk_gpu_image *im, const uint8_t *s
     for (int c = 0; c < 3; c++) *(uint32_t *)(out + c * plane) = word[c];
 }
 
-/* An item of the stages with a grid of (rows, images): which rows of which image, clipped. */
+/* Which rows of its image a block of a grid of (rows, others) has, clipped. */
 __device__ __forceinline__ stk_gpu_item item_of(uint32_t height)
 {
-    stk_gpu_item item = {blockIdx.y, blockIdx.x * STK_GPU_ROWS_PER_BLOCK, 0};
+    stk_gpu_item item = {0, blockIdx.x * STK_GPU_ROWS_PER_BLOCK, 0};
     if (item.first < height) item.n = min((uint32_t)STK_GPU_ROWS_PER_BLOCK, height - item.first);
     return item;
 }
 
 __global__ void __launch_bounds__(THREADS) color(const stk_gpu_group g)
 {
-    const stk_gpu_image *im = g.images + blockIdx.y;
-    if (im->kind == 0 || im->fused_front) return;
+    const stk_gpu_image *im = g.images + g.others[blockIdx.y];
+    if (im->kind == 0) return;
     const stk_gpu_item item = item_of(im->source.height);
     const uint8_t *rows = im->kind == 2 ? (im->resident ? g.resident : g.bytes) + im->raw : nullptr;
     const bool common = rows == nullptr && im->orientation == 1 && im->n_components == 3 && im->picture_channels == 3;
@@ -173,12 +190,10 @@ __device__ __forceinline__ void pass_vertical(const stk_gpu_pass *p, const int32
 
 template <int STAGE> __global__ void __launch_bounds__(THREADS) pass(const stk_gpu_group g)
 {
-    const stk_gpu_image *im = g.images + blockIdx.y;
+    const stk_gpu_image *im = g.images + g.others[blockIdx.y];
     const uint32_t c = blockIdx.z;
     const stk_gpu_pass *p = STAGE == STK_GPU_FIRST ? &im->first : &im->second;
     if (!p->on || c >= im->picture_channels) return;
-    if (STAGE == STK_GPU_FIRST && (im->fused_front || (im->fused_back && !im->second.on))) return;
-    if (STAGE == STK_GPU_SECOND && im->fused_back) return;
     const stk_gpu_item item = item_of(p->out.height);
     if (item.n == 0) return;
     if (p->vertical) pass_vertical(p, g.axes, g.scratch, c, item);
@@ -190,9 +205,8 @@ template <typename T, bool U8> __global__ void __launch_bounds__(THREADS) finish
 {
     extern __shared__ __align__(128) uint8_t memory[];
     T *table = (T *)memory, *row = table + 3 * 256;
-    const stk_gpu_image *im = g.images + blockIdx.y;
+    const stk_gpu_image *im = g.images + g.others[blockIdx.y];
     const stk_gpu_output *o = &g.output;
-    if (im->fused_back) return;
     const stk_gpu_item item = item_of(o->height);
     T *image = (T *)(g.out + (uint64_t)im->entry * o->image_bytes);
     const uint32_t n = o->width * o->channels;

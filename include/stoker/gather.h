@@ -54,10 +54,12 @@ typedef struct stk_gather_entry {
     uint32_t width, height; /* of the image as stored */
     uint8_t n_components, tile_mcus;
     uint8_t h[3], v[3];
-    uint32_t tile_x0, n_tiles; /* segments of each MCU row that are here */
-    uint32_t mcu_y0, n_rows;   /* MCU rows that are here */
-    uint8_t resident; /* 1: `segments` (tiles) or `data` (RAW: the whole record's rows, width x height) counts from the
-                         consumer's resident memory, where stk_loader_options.gather_resident says records lie */
+    uint32_t tile_x0, n_tiles; /* segments of each MCU row that are needed */
+    uint32_t mcu_y0, n_rows;   /* MCU rows that are needed */
+    /* 1: `data` and `segments` count from the consumer's own memory, where the whole record is, as
+     * stk_loader_options.gather_resident has it: tables, offsets and lengths of all its segments (TILES), or all its
+     * rows, width x height (RAW). n_segments is that of the window nevertheless. */
+    uint8_t resident;
     uint8_t reserved[23];
 } stk_gather_entry;
 #define STK_GATHER_ENTRY_BYTES 128

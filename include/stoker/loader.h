@@ -49,6 +49,8 @@ typedef struct stk_slot_allocator {
     void (*release)(void *user, void *data, void *handle);
 } stk_slot_allocator;
 
+struct stk_gather_entry; /* gather.h */
+
 typedef void (*stk_log_fn)(void *user, const char *line);
 
 typedef struct stk_loader_options {
@@ -79,9 +81,10 @@ typedef struct stk_loader_options {
     stk_slot_allocator allocator; /* all NULL = aligned host memory */
     bool gather; /* false; true: batches hold what a GPU decodes (gather.h), not pixels; width, height, channels,
                     dtype and layout of a batch then say what is to be made of it */
-    const uint64_t *gather_resident; /* NULL; [records] with gather: where the consumer keeps the record's payload itself
-                                        (UINT64_MAX: it does not): its bytes are then not gathered. Kept by the caller
-                                        until stk_loader_close. */
+    const struct stk_gather_entry *gather_resident; /* NULL; [records] with gather: what the consumer has of the records
+                                        already: entries as gathered of whole images (kind STK_GATHER_EMPTY: nothing), with
+                                        `data` and `segments` in its own memory. Such a record is not read; its entries
+                                        are these with another crop. Kept by the caller until stk_loader_close. */
     stk_log_fn log;               /* NULL = silent; called from any thread, one at a time */
     void *log_user;
 } stk_loader_options;
