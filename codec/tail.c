@@ -72,13 +72,12 @@ static void request_axes(tail *t)
     t->block_rows = t->request_x.in_size / 3 > t->request_x.out_size ? LARGE_BLOCK : BLOCK;
 }
 
-/* Rows of the window: what a block (first pass across) or the outputs of one block (first pass down) can need,
- * twice, so that sliding is rare; never more than there are. */
+/* Rows of the window: what one output and the block that was fed last can need, twice, so that sliding is rare; never
+ * more than there are. */
 static size_t window_rows(const tail *t)
 {
     size_t taps = stk_axis_max_taps(t->request_y.in_size, t->request_y.out_size, t->request_y.filter);
-    size_t steps = t->y_first ? (size_t)t->block_rows * t->request_y.in_size / t->request_y.out_size + 2 : 0;
-    size_t rows = 2 * (taps + steps + t->block_rows) + 32, all = (size_t)t->n_in_y + t->block_rows;
+    size_t rows = 2 * (taps + t->block_rows) + 32, all = (size_t)t->n_in_y + t->block_rows;
     return rows < all ? rows : all;
 }
 
@@ -172,7 +171,7 @@ static void down_then_across(tail *t)
     for (uint32_t o = 0; o < t->n_out_y; o += t->block_rows) {
         uint32_t n = t->n_out_y - o < t->block_rows ? t->n_out_y - o : t->block_rows, last = o + n - 1;
         for (uint32_t i = 0; i < n; i++) {
-            feed_window(t, (uint32_t)t->y.start[o], (uint32_t)(t->y.start[o + i] + t->y.count[o + i]));
+            feed_window(t, (uint32_t)t->y.start[o + i], (uint32_t)(t->y.start[o + i] + t->y.count[o + i]));
             t->ops->down(&t->y, o + i, stk_row_window_origin(&t->rows), row_bytes, n_bytes,
                          t->block + i * t->channels * t->feed.line_pitch);
         }
