@@ -16,6 +16,18 @@
 
 enum { RECORDS = 10000000, SIDE = 4, BYTES = SIDE * SIDE * 3, STRIDE = 128, BATCH = 64, PLACES = BATCH * 8 };
 
+/* Sanitizers slow everything down; what they look for here is something else. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOWED 1
+#endif
+#endif
+#ifndef SLOWED
+#define SLOWED 0
+#endif
+
 static stk_error error;
 
 static void put(int fd, const void *data, size_t n, uint64_t at)
@@ -147,7 +159,7 @@ static void first_batch(void)
         stk_dataset_close(&d);
     }
     printf("first batch of ten million records after %.1f ms\n", best * 1e3);
-    CHECK(best < 0.050);
+    CHECK(best < (SLOWED ? 0.500 : 0.050));
 }
 
 int main(void)

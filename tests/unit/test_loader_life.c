@@ -2,6 +2,7 @@
  *
  * The loader's life: closing at any moment, held batches, several loaders, fork, timeouts, memory that stays as it
  * is, an allocator of the caller's. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -28,6 +29,7 @@ enum { N = 500, SIDE = 16 };
 
 static stk_error error;
 static stk_dataset *dataset;
+static char shard[512];
 
 static stk_loader_options options_for(uint32_t batch, uint32_t threads)
 {
@@ -446,9 +448,52 @@ static void signals_reach_the_consumer(void)
     sigaction(SIGINT, &before, NULL);
 }
 
+/* A number from /proc/self/status, or the count of open files. */
+static long status_number(const char *key)
+{
+    char line[256];
+    long value = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0) value = strtol(line + strlen(key), NULL, 10);
+    if (file != NULL) fclose(file);
+    return value;
+}
+
+static int open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Loaders come and go: threads end, files close, memory stays flat. */
+static void nothing_is_left(void)
+{
+    long threads = status_number("Threads:"), memory = 0;
+    int files = open_files();
+    for (int k = 0; k < 200; k++) {
+        stk_loader_options o = options_for(40, 3);
+        o.dtype = k % 2 == 0 ? STK_DTYPE_U8 : STK_DTYPE_F32;
+        stk_dataset *d = run_open(shard);
+        stk_loader *l = run_loader(d, &o);
+        run_log log = {0};
+        run_batches(l, &log, k % 5 == 0 ? UINT64_MAX : 2);
+        run_free(&log);
+        stk_loader_close(&l);
+        stk_dataset_close(&d);
+        if (k == 50) memory = status_number("VmRSS:");
+    }
+    for (int k = 0; k < 1000 && status_number("Threads:") > threads; k++) usleep(1000); /* OpenMP lets them go lazily */
+    CHECK_EQ(status_number("Threads:"), threads);
+    CHECK_EQ(open_files(), files);
+    CHECK(status_number("VmRSS:") - memory < 8192); /* KiB */
+}
+
 int main(void)
 {
-    const char *path = temporary("images.stk");
+    snprintf(shard, sizeof shard, "%s", temporary("images.stk"));
+    const char *path = shard;
     image_shard(path, N, SIDE, SIDE, 3);
     dataset = run_open(path);
     RUN(close_any_time);
@@ -463,6 +508,7 @@ int main(void)
     RUN(entries_of_any_size);
     RUN(statistics);
     RUN(signals_reach_the_consumer);
+    RUN(nothing_is_left);
     stk_dataset_close(&dataset);
     return check_exit();
 }
