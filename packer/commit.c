@@ -12,7 +12,7 @@
 
 #include "common/fail.h"
 #include "common/file.h"
-#include "packer/job.h"
+#include "packer/pack_job.h"
 
 /* Swaps two names in one step, where the file system can. */
 static int exchange(const char *a, const char *b)

@@ -14,7 +14,7 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/hash.h"
-#include "packer/job.h"
+#include "packer/pack_job.h"
 #include "packer/merge_parts.h"
 #include "packer/output.h"
 #include "packer/report.h"

@@ -5,7 +5,7 @@
 #ifndef STK_PACKER_RESUME_H
 #define STK_PACKER_RESUME_H
 
-#include "packer/pipeline.h"
+#include "packer/pack_pipeline.h"
 #include "packer/source_history.h"
 
 typedef struct stk_resume {

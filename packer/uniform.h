@@ -5,7 +5,7 @@
 #ifndef STK_PACKER_UNIFORM_H
 #define STK_PACKER_UNIFORM_H
 
-#include "packer/pipeline.h"
+#include "packer/pack_pipeline.h"
 
 typedef struct stk_uniform {
     bool found;

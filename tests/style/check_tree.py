@@ -21,7 +21,7 @@ THIRD_PARTY = {
     r"xxhash\.h": ["common/hash.c"],
     r"jansson\.h": ["common/json*.c"],
     r"hdf5.*\.h|H5.*\.h": ["format/hdf5/*", "format/storage_hdf5*"],
-    r"lmdb\.h": ["format/*lmdb*"],
+    r"lmdb\.h": ["packer/cache_lmdb.c"],
     r"archive.*\.h": ["packer/*archive*", "packer/*tar*"],
     r"libdeflate\.h|l?lzf\.h": ["format/hdf5/squeeze.c"],
     r"zlib\.h": ["codec/png_chunks.c"],

@@ -8,8 +8,8 @@
  *
  * DST.tmp.lock is held by flock while somebody packs to DST, whatever the job. The kernel lets go of it when
  * its owner dies, so a folder found under the lock belongs to a dead job. */
-#ifndef STK_PACKER_JOB_H
-#define STK_PACKER_JOB_H
+#ifndef STK_PACKER_PACK_JOB_H
+#define STK_PACKER_PACK_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>

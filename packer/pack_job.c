@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "packer/job.h"
+#include "packer/pack_job.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  * Many threads make products, one at a time takes them in the order of the list, within bounded memory: the
  * output's bytes depend on neither the number of threads nor on who was first. */
-#ifndef STK_PACKER_PIPELINE_H
-#define STK_PACKER_PIPELINE_H
+#ifndef STK_PACKER_PACK_PIPELINE_H
+#define STK_PACKER_PACK_PIPELINE_H
 
 #include "common/permute.h"
 #include "packer/record_maker.h"

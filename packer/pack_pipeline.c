@@ -4,7 +4,7 @@
  * written; the thread that finishes the ring's first chunk writes it and whatever is done behind it, while
  * the others work on. Payloads that wait are counted: when they are too many, a thread keeps its product
  * in its own buffers and waits for its turn instead, so memory holds the budget and one image a thread. */
-#include "packer/pipeline.h"
+#include "packer/pack_pipeline.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include "common/fail.h"
 #include "common/hash.h"
-#include "packer/job.h"
+#include "packer/pack_job.h"
 #include "packer/recipe_text.h"
 #include "packer/table.h"
 
