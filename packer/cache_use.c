@@ -6,6 +6,7 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/hash.h"
+#include "common/rng.h"
 #include "packer/cache_entry.h"
 #include "packer/record_maker.h"
 
@@ -46,15 +47,14 @@ void stk_cache_key(const stk_cache_use *use, const stk_pack_options *o, const st
         pixels > STK_AUTO_RAW_PIXELS && (plan->form != STK_FORM_VERBATIM || o->check == STK_CHECK_DECODE);
     if (use == NULL || use->db == NULL || !worth_it) return;
     bool tiles = plan->form == STK_FORM_TILES || plan->form == STK_FORM_TILES_ANEW;
+    /* The form follows from recipe and content but for one thing: HDF5 may want three channels of all. */
+    uint64_t form = (uint64_t)plan->form << 8 | plan->channels;
     struct {
         stk_hash128 content;
         uint64_t recipe, tables;
     } key = {.content = stk_hash128_of(source, n_source),
-             .recipe = use->recipe,
-             /* Raw pixels may have been widened from grey. */
-             .tables = tiles && pixels <= STK_SHARED_TABLES_PIXELS ? use->tables
-                       : plan->form == STK_FORM_RAW                 ? plan->channels
-                                                                    : 0};
+             .recipe = stk_mix64(use->recipe ^ form),
+             .tables = tiles && pixels <= STK_SHARED_TABLES_PIXELS ? use->tables : 0};
     _Static_assert(sizeof key == STK_CACHE_KEY_BYTES && sizeof key == sizeof product->cache_key,
                    "a cache key");
     memcpy(product->cache_key, &key, sizeof key);
