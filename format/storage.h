@@ -83,6 +83,9 @@ struct stk_storage {
     char id[33];          /* data set id, hex */
     const char *metadata; /* JSON text: an object */
     const char *road;     /* one clause; NULL = the reader's own mmap/pread */
+    uint64_t chunk_rows;  /* rows that are decoded together; 0 or 1: each by itself */
+    const char *slow;     /* what is slow about random order, and what to do; NULL = nothing */
+    const char *contents; /* what else the file holds, a line each, for people; NULL = nothing */
 };
 
 /* Opens whatever lies at path: by content (magic), not by name. options may be NULL. Of the options only

@@ -87,6 +87,8 @@ uint64_t stk_dataset_len(const stk_dataset *d) { return d->storage->n_rows; }
 const char *stk_dataset_id(const stk_dataset *d) { return d->storage->id; }
 const char *stk_dataset_container(const stk_dataset *d) { return d->storage->ops->name; }
 const char *stk_dataset_road(const stk_dataset *d) { return stk_payload_road(d->payload); }
+const char *stk_dataset_slow_pattern(const stk_dataset *d) { return d->storage->slow; }
+const char *stk_dataset_contents(const stk_dataset *d) { return d->storage->contents; }
 uint64_t stk_dataset_bytes(const stk_dataset *d) { return d->storage->total_bytes; }
 bool stk_dataset_has_labels(const stk_dataset *d) { return d->storage->has_labels; }
 uint32_t stk_dataset_classes(const stk_dataset *d) { return d->storage->n_classes; }

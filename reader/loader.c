@@ -34,6 +34,15 @@ struct stk_loader {
 
 /* ---- Opening. */
 
+/* What pages are measured by: bytes on disk, or, where chunks are decoded whole, bytes in memory. */
+static uint64_t bytes_to_page(const stk_dataset *dataset)
+{
+    stk_row row;
+    if (dataset->storage->chunk_rows <= 1 || stk_dataset_row(dataset, 0, &row, NULL) != STK_OK)
+        return stk_dataset_bytes(dataset);
+    return row.n_bytes * stk_dataset_len(dataset);
+}
+
 static stk_status open_sampler(stk_loader *l, const stk_dataset *dataset, const stk_loader_options *o,
                                stk_error *error)
 {
@@ -41,13 +50,14 @@ static stk_status open_sampler(stk_loader *l, const stk_dataset *dataset, const 
         .order = o->order,
         .seed = o->seed,
         .n_records = stk_dataset_len(dataset),
-        .total_bytes = stk_dataset_bytes(dataset),
+        .total_bytes = bytes_to_page(dataset),
         .indices = o->indices,
         .n_indices = o->n_indices,
         .weights = o->weights,
         .n_draws = o->n_draws,
         .repeats = o->repeats,
         .page_window = o->page_window,
+        .chunk_rows = dataset->storage->chunk_rows,
     };
     STK_TRY(stk_sampler_open(&so, &l->sampler, error));
     stk_schedule *s = &l->pipeline.schedule;
@@ -176,6 +186,8 @@ static stk_status open_all(stk_loader *l, const stk_dataset *dataset, const stk_
                                 .budget_bytes = o->read_ahead_bytes};
     STK_TRY(stk_readahead_open(&ro, &l->readahead, error));
     l->pipeline.readahead = l->readahead;
+    if (dataset->storage->slow != NULL && (o->order == STK_ORDER_SHUFFLE || o->order == STK_ORDER_WEIGHTED))
+        stk_pipeline_log(&l->pipeline, "%s", dataset->storage->slow);
     return stk_loader_team_start(l->n_workers, team_body, l, &l->team, error);
 }
 

@@ -65,6 +65,7 @@ static void plan_pages(stk_sampler *s, const stk_sampler_options *o)
     if (mean == 0) mean = 1;
     s->rows = STK_PAGE_BYTES / mean;
     if (s->rows == 0) s->rows = 1;
+    if (o->chunk_rows > 1) s->rows = (s->rows + o->chunk_rows - 1) / o->chunk_rows * o->chunk_rows;
     if (s->rows > s->n) s->rows = s->n;
     s->n_pages = (s->n + s->rows - 1) / s->rows;
     s->n_windows = s->n_pages / o->page_window;

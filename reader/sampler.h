@@ -37,6 +37,7 @@ typedef struct stk_sampler_options {
     uint64_t n_draws;      /* STK_ORDER_WEIGHTED; 0 = number of samples */
     uint32_t repeats;
     uint32_t page_window;
+    uint64_t chunk_rows; /* page order: pages are whole multiples of this many records; 0 = any */
 } stk_sampler_options;
 
 /* Immutable after open: any number of threads. */

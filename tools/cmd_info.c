@@ -125,6 +125,8 @@ static void print_json(const info *in)
     json_bool(&json, "labels", stk_dataset_has_labels(dataset));
     json_text(&json, "container", stk_dataset_container(dataset));
     json_text(&json, "road", stk_dataset_road(dataset));
+    if (stk_dataset_slow_pattern(dataset) != NULL)
+        json_text(&json, "slow_pattern", stk_dataset_slow_pattern(dataset));
     json_u64(&json, "min_width", in->min_width);
     json_u64(&json, "min_height", in->min_height);
     json_u64(&json, "max_width", in->max_width);
@@ -149,6 +151,16 @@ static void print_columns(const stk_dataset *dataset)
     if (stk_dataset_columns(dataset) > 0) fputc('\n', stdout);
 }
 
+/* Lines of a foreign file's contents, each behind the same word. */
+static void print_lines(const char *lines)
+{
+    while (lines != NULL && *lines != '\0') {
+        size_t n = strcspn(lines, "\n");
+        printf("in file     %.*s\n", (int)n, lines);
+        lines += n + (lines[n] != '\0');
+    }
+}
+
 static void print_text(const info *in, bool classes)
 {
     const stk_dataset *dataset = in->dataset;
@@ -171,6 +183,9 @@ static void print_text(const info *in, bool classes)
     printf("dataset id  %s\n", stk_dataset_id(dataset));
     print_columns(dataset);
     printf("cpu         %s kernels, %d threads usable\n", in->cpu, stk_cpu_usable_threads());
+    print_lines(stk_dataset_contents(dataset));
+    if (stk_dataset_slow_pattern(dataset) != NULL)
+        printf("note        %s\n", stk_dataset_slow_pattern(dataset));
     for (uint32_t c = 0; classes && c < stk_dataset_classes(dataset); c++)
         printf("class %-5" PRIu32 " %s\n", c, stk_dataset_class_name(dataset, c));
 }

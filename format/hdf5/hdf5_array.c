@@ -32,11 +32,13 @@ struct stk_h5_array {
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     entry *entries;
+    uint32_t n_waiting; /* for an entry that nobody holds */
     uint32_t n_entries;
     uint64_t clock;
 };
 
-enum { MIN_ENTRIES = 64, MAX_ENTRIES = 4096 };
+enum { MIN_ENTRIES = 2, MAX_ENTRIES = 4096 };
+#define WINDOW_BYTES ((uint64_t)4 << 30) /* most that a window of the page-local order may hold */
 
 size_t stk_h5_array_row_bytes(const stk_h5_array *a)
 {
@@ -90,7 +92,9 @@ static stk_status measure(stk_h5_array *a, uint64_t cache_bytes, stk_error *erro
     if (d->layout != STK_H5_CHUNKED) return STK_OK;
     a->chunk_bytes = (size_t)(a->chunk_elements * d->element_bytes);
     a->rows_per_chunk = d->chunk[0];
-    uint64_t n = cache_bytes / (a->chunk_bytes > 0 ? a->chunk_bytes : 1);
+    uint64_t each = a->chunk_bytes > 0 ? a->chunk_bytes : 1, n = cache_bytes / each, window = WINDOW_BYTES / each;
+    if (window > STK_H5_WINDOW_CHUNKS) window = STK_H5_WINDOW_CHUNKS;
+    if (n < window) n = window;
     a->n_entries = n < MIN_ENTRIES ? MIN_ENTRIES : n > MAX_ENTRIES ? MAX_ENTRIES : (uint32_t)n;
     a->entries = calloc(a->n_entries, sizeof *a->entries);
     return a->entries != NULL ? STK_OK : stk_fail_memory(error, "a chunk cache");
@@ -117,6 +121,20 @@ cleanup:
     if (status != STK_OK) stk_h5_array_close(&a);
     *out = a;
     return status;
+}
+
+uint64_t stk_h5_array_chunk_rows(const stk_h5_array *a)
+{
+    if (a->d->layout != STK_H5_CHUNKED || stk_h5_array_row_address(a, 0) != STK_H5_NO_ADDRESS) return 0;
+    return a->rows_per_chunk;
+}
+
+bool stk_h5_array_fits_cache(const stk_h5_array *a)
+{
+    uint64_t cells = 1;
+    for (uint32_t i = 0; i < a->d->rank; i++)
+        if (!stk_mul_u64(cells, (a->d->dims[i] + a->d->chunk[i] - 1) / a->d->chunk[i], &cells)) return false;
+    return cells <= a->n_entries;
 }
 
 uint64_t stk_h5_array_row_address(const stk_h5_array *a, uint64_t row)
@@ -187,7 +205,7 @@ cleanup:
 }
 
 /* Finds the entry of a cell, or takes the oldest free one for it (marked loading); NULL when all are held. */
-static entry *claim(stk_h5_array *a, uint64_t cell)
+static entry *claim(stk_h5_array *a, uint64_t cell, bool *no_memory)
 {
     entry *oldest = NULL;
     for (uint32_t i = 0; i < a->n_entries; i++) {
@@ -198,7 +216,8 @@ static entry *claim(stk_h5_array *a, uint64_t cell)
     }
     if (oldest == NULL) return NULL;
     if (oldest->data == NULL) oldest->data = malloc(a->chunk_bytes > 0 ? a->chunk_bytes : 1);
-    if (oldest->data == NULL) return NULL;
+    *no_memory = oldest->data == NULL;
+    if (*no_memory) return NULL;
     oldest->cell = cell;
     oldest->loading = true;
     oldest->failed = false;
@@ -210,7 +229,14 @@ static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *e
 {
     stk_status status = STK_OK;
     pthread_mutex_lock(&a->lock);
-    entry *e = claim(a, cell);
+    bool no_memory = false;
+    entry *e;
+    /* A thread holds one entry at most, so somebody always gets on and gives his back. */
+    while ((e = claim(a, cell, &no_memory)) == NULL && !no_memory) {
+        a->n_waiting++;
+        pthread_cond_wait(&a->loaded, &a->lock);
+        a->n_waiting--;
+    }
     if (e == NULL) {
         pthread_mutex_unlock(&a->lock);
         return stk_fail_memory(error, "a decoded HDF5 chunk");
@@ -229,7 +255,7 @@ static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *e
         if (e->failed) status = stk_fail(error, STK_ERR_CORRUPT, "%s: '%s', chunk %llu cannot be read", a->file->path,
                                          a->d->name, (unsigned long long)cell);
     }
-    if (status != STK_OK) e->holders--;
+    if (status != STK_OK && --e->holders == 0) pthread_cond_broadcast(&a->loaded);
     pthread_mutex_unlock(&a->lock);
     *out = e;
     return status;
@@ -238,7 +264,7 @@ static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *e
 static void drop(stk_h5_array *a, entry *e)
 {
     pthread_mutex_lock(&a->lock);
-    e->holders--;
+    if (--e->holders == 0 && a->n_waiting > 0) pthread_cond_broadcast(&a->loaded);
     pthread_mutex_unlock(&a->lock);
 }
 

@@ -11,14 +11,22 @@
 
 typedef struct stk_h5_array stk_h5_array;
 
+/* Chunks that one window of the page-local order touches at most, when a page is a chunk. */
+enum { STK_H5_WINDOW_CHUNKS = 128 };
+
 /* file and child (may be NULL where all chunks are listed) must outlive the array; cache_bytes bounds the decoded
- * chunks kept (at least one per concurrent reader). STK_ERR_UNSUPPORTED names what cannot be read. */
+ * chunks kept, but a window of the page-local order (STK_H5_WINDOW_CHUNKS) is kept up to 4 GiB. STK_ERR_UNSUPPORTED names what cannot be read. */
 stk_status stk_h5_array_open(const stk_h5_plan *plan, uint32_t dataset, const stk_file *file, stk_h5_child *child,
                              uint64_t cache_bytes, stk_h5_array **out, stk_error *error);
 void stk_h5_array_close(stk_h5_array **array);
 
 /* Bytes of one row (all dimensions but the first), as stored. */
 size_t stk_h5_array_row_bytes(const stk_h5_array *array);
+
+/* Rows that one chunk holds, decoded together; 0 when rows are not read through decoded chunks. */
+uint64_t stk_h5_array_chunk_rows(const stk_h5_array *array);
+/* True when the cache can hold all chunks. */
+bool stk_h5_array_fits_cache(const stk_h5_array *array);
 
 /* Where row `row` lies in the file when rows are plain bytes there; else STK_H5_NO_ADDRESS. Chunked uniform files
  * of whole, unfiltered rows have addresses too. */

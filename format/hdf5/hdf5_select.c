@@ -198,26 +198,49 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
     return choose_labels(plan, o, path, s, error);
 }
 
-static void describe_dataset(stk_json_writer *w, const stk_h5_dataset *d)
+enum { TYPE_TEXT = 48, SHAPE_TEXT = STK_H5_MAX_RANK * 22 + 3 };
+
+static const char *type_text(const stk_h5_dataset *d, char *text)
 {
     static const char *const classes[] = {"?",      "int",    "float", "bool", "text", "opaque", "vlen bytes",
                                           "vlen text", "other"};
-    char type[48];
     bool sized = d->class_ == STK_H5_INTEGER || d->class_ == STK_H5_FLOAT;
-    snprintf(type, sizeof type, sized ? "%s%s%u" : "%s%s", d->class_ == STK_H5_INTEGER && !d->is_signed ? "u" : "",
-             classes[d->class_ <= STK_H5_OTHER ? d->class_ : 0], d->element_bytes * 8);
+    const char *name = classes[d->class_ <= STK_H5_OTHER ? d->class_ : 0];
+    const char *sign = d->class_ == STK_H5_INTEGER && !d->is_signed ? "u" : "";
+    if (sized) snprintf(text, TYPE_TEXT, "%s%s%u", sign, name, d->element_bytes * 8);
+    else snprintf(text, TYPE_TEXT, "%s", name);
+    return text;
+}
+
+static const char *layout_text(const stk_h5_dataset *d)
+{
     static const char *const layouts[] = {"?", "contiguous", "chunked", "compact", "external or virtual"};
+    return layouts[d->layout <= STK_H5_ELSEWHERE ? d->layout : 0];
+}
+
+static const char *shape_text(const uint64_t *dims, uint32_t rank, char *text)
+{
+    size_t n = (size_t)snprintf(text, SHAPE_TEXT, "[");
+    for (uint32_t i = 0; i < rank; i++)
+        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%llu", i > 0 ? ", " : "", (unsigned long long)dims[i]);
+    snprintf(text + n, SHAPE_TEXT - n, "]");
+    return text;
+}
+
+static void describe_dataset(stk_json_writer *w, const stk_h5_dataset *d)
+{
+    char type[TYPE_TEXT];
     stk_jw_object(w);
     stk_jw_key(w, "path");
     stk_jw_string(w, d->name);
     stk_jw_key(w, "type");
-    stk_jw_string(w, type);
+    stk_jw_string(w, type_text(d, type));
     stk_jw_key(w, "shape");
     stk_jw_array(w);
     for (uint32_t i = 0; i < d->rank; i++) stk_jw_u64(w, d->dims[i]);
     stk_jw_end_array(w);
     stk_jw_key(w, "layout");
-    stk_jw_string(w, layouts[d->layout <= STK_H5_ELSEWHERE ? d->layout : 0]);
+    stk_jw_string(w, layout_text(d));
     if (d->layout == STK_H5_CHUNKED) {
         stk_jw_key(w, "chunk");
         stk_jw_array(w);
@@ -248,5 +271,28 @@ stk_status stk_h5_describe(const stk_h5_plan *plan, const stk_h5_selection *s, s
     stk_jw_end_array(&w);
     stk_jw_end_object(&w);
     STK_TRY(stk_jw_end(&w));
+    return stk_buffer_append(out, "", 1, error);
+}
+
+static stk_status append_line(const stk_h5_dataset *d, const char *use, stk_buffer *out, stk_error *error)
+{
+    char type[TYPE_TEXT], shape[SHAPE_TEXT], chunk[SHAPE_TEXT] = "", line[STK_H5_NAME + 2 * SHAPE_TEXT + 300];
+    const char *looks = stk_h5_looks_like(d);
+    bool chunked = d->layout == STK_H5_CHUNKED;
+    if (chunked) shape_text(d->chunk, d->rank, chunk);
+    int n = snprintf(line, sizeof line, "%s  %s %s, %s%s%s%s%s%s%s%s\n", d->name, type_text(d, type),
+                     shape_text(d->dims, d->rank, shape), layout_text(d), chunked ? " " : "", chunk,
+                     d->n_filters > 0 ? " " : "", d->filter_names, looks != NULL ? ": " : "", looks != NULL ? looks : "",
+                     use);
+    if (n < 0) return stk_fail_memory(error, "an HDF5 file's description");
+    return stk_buffer_append(out, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1, error);
+}
+
+stk_status stk_h5_describe_lines(const stk_h5_plan *plan, const stk_h5_selection *s, stk_buffer *out, stk_error *error)
+{
+    for (uint32_t i = 0; i < plan->n_datasets; i++) {
+        const char *use = i == s->images ? " (read as images)" : i == s->labels ? " (read as labels)" : "";
+        STK_TRY(append_line(stk_h5_datasets(plan) + i, use, out, error));
+    }
     return stk_buffer_append(out, "", 1, error);
 }

@@ -42,4 +42,8 @@ const char *stk_h5_looks_like(const stk_h5_dataset *d);
 stk_status stk_h5_describe(const stk_h5_plan *plan, const stk_h5_selection *selection, stk_buffer *out,
                            stk_error *error);
 
+/* The same for people: a line for each data set; zero-terminated. */
+stk_status stk_h5_describe_lines(const stk_h5_plan *plan, const stk_h5_selection *selection, stk_buffer *out,
+                                 stk_error *error);
+
 #endif

@@ -39,6 +39,7 @@ static void close_storage(stk_storage *self)
     free(s->class_names);
     free(s->table_sets);
     free(s->metadata);
+    free(s->contents);
     stk_buffer_free(&s->array_header);
     stk_h5_child_close(&s->child);
     stk_file_close(&s->file);
@@ -256,6 +257,11 @@ static stk_status set_metadata(h5_storage *s, stk_error *error)
             return status;
         }
         s->metadata = (char *)text.data; /* aligned_alloc memory: free() takes it */
+        text = (stk_buffer){0};
+        status = stk_h5_describe_lines(s->plan, &s->selection, &text, error);
+        s->contents = (char *)text.data;
+        if (status != STK_OK) return status;
+        s->base.contents = s->contents;
     }
     s->base.metadata = s->metadata;
     return STK_OK;
@@ -302,6 +308,20 @@ static void set_road(h5_storage *s)
     s->base.road = s->road;
 }
 
+/* Names the pattern that makes people wait: a whole chunk decoded for one image of it. */
+static void set_slow(h5_storage *s)
+{
+    if (s->images == NULL) return;
+    uint64_t rows = stk_h5_array_chunk_rows(s->images);
+    s->base.chunk_rows = rows;
+    if (rows <= 1 || stk_h5_array_fits_cache(s->images)) return;
+    snprintf(s->slow, sizeof s->slow,
+             "each chunk holds %llu images, so random order decodes up to %llu images for one; use page order "
+             "(--order page), or repack once: stoker pack %.200s DST.stk",
+             (unsigned long long)rows, (unsigned long long)rows, s->path);
+    s->base.slow = s->slow;
+}
+
 stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *options, stk_storage **out,
                                  stk_error *error)
 {
@@ -337,6 +357,7 @@ stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *op
     s->base.n_files = 1;
     s->base.has_labels = s->labels != NULL;
     set_road(s);
+    set_slow(s);
     *out = &s->base;
 cleanup:
     if (status != STK_OK) close_storage(&s->base);

@@ -44,7 +44,8 @@ typedef struct h5_storage {
     char **class_names;
     h5_table_set *table_sets;
     char *metadata;
-    char road[160];
+    char road[160], slow[400];
+    char *contents;
 } h5_storage;
 
 /* hdf5_storage_columns.c */

@@ -71,6 +71,14 @@ STK_API const char *stk_dataset_container(const stk_dataset *dataset);
 /* The road payload bytes take, one clause for people ("mmap", "pread", "H5Dread_chunk under a lock"). */
 STK_API const char *stk_dataset_road(const stk_dataset *dataset);
 
+/* What makes random order slow here and what to do about it, one sentence; NULL where nothing does (only foreign
+ * HDF5 with many images a compressed chunk has such a thing). Lives as long as the handle. */
+STK_API const char *stk_dataset_slow_pattern(const stk_dataset *dataset);
+
+/* Foreign HDF5: all data sets in the file, one a line (path, type, shape, layout, what it looks like); else NULL.
+ * Lives as long as the handle. */
+STK_API const char *stk_dataset_contents(const stk_dataset *dataset);
+
 /* Total size of the data set's files in bytes. */
 STK_API uint64_t stk_dataset_bytes(const stk_dataset *dataset);
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -212,3 +213,45 @@ def test_no_hdf5_call_after_open(tmp_path: Path) -> None:
         "assert sum(f.endswith('x.h5') for f in fds) == 1, fds\n"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "x.h5")], check=True)
+
+
+@pytest.fixture(scope="session")
+def many_an_image_a_chunk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 compressed chunks of 512 images, most of them never written: more than a cache holds, made in no time."""
+    path = tmp_path_factory.mktemp("slow") / "slow.h5"
+    with h5py.File(path, "w") as f:
+        d = f.create_dataset("train/X", (300 * 512, 64, 64, 3), "u1", chunks=(512, 64, 64, 3), compression="gzip")
+        d[:3] = 7
+        f["train/y"] = np.arange(300 * 512) % 10
+        f["val/masks"] = np.zeros((4, 9, 9), np.uint8)
+    return path
+
+
+def test_slow_pattern_is_named(many_an_image_a_chunk: Path) -> None:
+    ds = stoker.open(many_an_image_a_chunk)
+    with pytest.warns(UserWarning, match="each chunk holds 512 images.*page order"):
+        next(iter(stoker.Loader(ds, batch_size=4, shuffle=True)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        next(iter(stoker.Loader(ds, batch_size=4, shuffle=False)))
+
+
+def test_page_order_keeps_to_chunks(many_an_image_a_chunk: Path) -> None:
+    loader = stoker.Loader(stoker.open(many_an_image_a_chunk), batch_size=256, order="page", seed=1)
+    ids: list[int] = []
+    for _ in loader:
+        ids += [int(i) for i in loader.batch.ids]
+        if len(ids) >= 5120:
+            break
+    chunks = {i // 512 for i in ids}
+    assert len(ids) == len(set(ids)) and 60 <= len(chunks) <= 128  # one window: what is decoded is used
+
+
+def test_info_lists_what_is_there(many_an_image_a_chunk: Path) -> None:
+    run = subprocess.run([sys.executable, "-m", "stoker", "info", many_an_image_a_chunk], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "train/X  uint8 [153600, 64, 64, 3], chunked [512, 64, 64, 3] gzip" in run.stdout
+    assert "(read as images)" in run.stdout and "(read as labels)" in run.stdout
+    assert "val/masks" in run.stdout and "each chunk holds 512 images" in run.stdout
+    other = [sys.executable, "-m", "stoker", "info", "--dataset", "val/masks", many_an_image_a_chunk]
+    assert "records     4\n" in subprocess.run(other, capture_output=True, text=True).stdout
