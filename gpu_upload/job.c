@@ -5,12 +5,13 @@
 
 #include "common/fail.h"
 
-stk_status stk_job_pool_open(stk_gpu_share *share, stk_job_pool **out, stk_error *error)
+stk_status stk_job_pool_open(stk_gpu_share *share, uint32_t enough, stk_job_pool **out, stk_error *error)
 {
     *out = calloc(1, sizeof **out);
     if (*out == NULL) return stk_fail_memory(error, "the uploader");
     pthread_mutex_init(&(*out)->lock, NULL);
     (*out)->share = share;
+    (*out)->enough = enough;
     stk_gpu_share_keep(share);
     return STK_OK;
 }
@@ -46,7 +47,7 @@ void stk_job_pool_close(stk_job_pool **pool)
     pthread_mutex_lock(&p->lock);
     p->closed = true;
     stk_job *list = p->free;
-    p->free = NULL;
+    p->free = p->newest = NULL;
     for (stk_job *j = list; j != NULL; j = j->next) p->live--;
     bool last = p->live == 0;
     pthread_mutex_unlock(&p->lock);
@@ -81,11 +82,22 @@ static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
     return STK_OK;
 }
 
+static bool still_at_work(const stk_job *job)
+{
+    stk_gpu_share *s = job->pool->share;
+    bool done = true;
+    return job->was_used && s->backend->event_done(s->device, job->done, &done, NULL) == STK_OK && !done;
+}
+
 stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error)
 {
     pthread_mutex_lock(&pool->lock);
     stk_job *job = pool->free;
-    if (job != NULL) pool->free = job->next;
+    if (job != NULL && pool->live < pool->enough && still_at_work(job)) job = NULL;
+    if (job != NULL) {
+        pool->free = job->next;
+        if (pool->free == NULL) pool->newest = NULL;
+    }
     pthread_mutex_unlock(&pool->lock);
     if (job == NULL) STK_TRY(new_job(pool, &job, error));
     job->next = NULL;
@@ -101,8 +113,10 @@ void stk_job_put(stk_job *job)
     if (closed) {
         last = --pool->live == 0;
     } else {
-        job->next = pool->free;
-        pool->free = job;
+        job->next = NULL;
+        if (pool->newest != NULL) pool->newest->next = job;
+        else pool->free = job;
+        pool->newest = job;
     }
     pthread_mutex_unlock(&pool->lock);
     if (!closed) return;

@@ -24,6 +24,7 @@ typedef struct stk_job {
     bool was_consumed; /* `consumed` was recorded: writers wait for it */
     bool was_used;     /* work was queued with it before: `done` means something */
     bool counted;      /* its times are in the statistics */
+    struct stk_upload_lane *lane; /* that it runs on */
     stk_batch *source; /* the loader's batch while its memory is being copied */
     uint32_t capacity; /* entries that the host arrays hold */
     uint64_t *ids;
@@ -38,16 +39,17 @@ typedef struct stk_job {
 struct stk_job_pool {
     stk_gpu_share *share;
     pthread_mutex_t lock;
-    stk_job *free;
-    uint32_t live; /* jobs that exist */
+    stk_job *free, *newest; /* a queue: the job that was given back first is the likeliest to be done */
+    uint32_t live;          /* jobs that exist */
+    uint32_t enough;        /* of these; more are made only when none is free */
     bool closed;
 };
 
-stk_status stk_job_pool_open(stk_gpu_share *share, stk_job_pool **out, stk_error *error);
+stk_status stk_job_pool_open(stk_gpu_share *share, uint32_t enough, stk_job_pool **out, stk_error *error);
 /* Frees what is free; the rest goes when it is released. */
 void stk_job_pool_close(stk_job_pool **pool);
 
-/* A free job, or a new one. */
+/* A free job, or a new one: also where the free one's work is not done yet, as long as there are not enough. */
 stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error);
 /* Back to the pool. */
 void stk_job_put(stk_job *job);

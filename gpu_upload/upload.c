@@ -73,7 +73,7 @@ static stk_status begin_copies(stk_uploader *u, stk_job *job, stk_error *error)
     const stk_gpu_backend *k = u->share->backend;
     if (job->was_consumed) {
         STK_TRY(k->event_wait(u->share->device, job->consumed, u->copy_stream, error));
-        STK_TRY(k->event_wait(u->share->device, job->consumed, u->run_stream, error));
+        STK_TRY(k->event_wait(u->share->device, job->consumed, job->lane->stream, error));
     }
     job->was_consumed = false;
     job->uploaded = 0;
@@ -84,7 +84,7 @@ static stk_status end_copies(stk_uploader *u, stk_job *job, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
     STK_TRY(k->event_record(u->share->device, job->copied, u->copy_stream, error));
-    return k->event_wait(u->share->device, job->copied, u->run_stream, error);
+    return k->event_wait(u->share->device, job->copied, job->lane->stream, error);
 }
 
 static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_gpu_plan_group *g,
@@ -98,7 +98,7 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
                            .images = (const stk_gpu_image *)(void *)(plan + v->images_at) + g->first_image,
                            .n_images = g->n_images,
                            .axes = (int32_t *)(void *)(plan + v->axes_at),
-                           .scratch = u->scratch.memory,
+                           .scratch = job->lane->scratch.memory,
                            .norm = u->norm.memory,
                            .out = job->out.memory,
                            .status = statuses,
@@ -119,7 +119,7 @@ static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_
     for (uint32_t i = 0; i < v->n_groups; i++) {
         stk_gpu_group group;
         fill_group(u, job, v, &v->groups[i], b, output, statuses, &group);
-        STK_TRY(u->share->backend->run(u->share->device, &group, u->run_stream, error));
+        STK_TRY(u->share->backend->run(u->share->device, &group, job->lane->stream, error));
     }
     return STK_OK;
 }
@@ -132,14 +132,14 @@ static stk_gpu_output output_of(const stk_uploader *u, const stk_batch *b)
     return o;
 }
 
-/* Scratch is shared by all batches: when it must grow, what runs now is waited for. */
-static stk_status fit_scratch(stk_uploader *u, uint64_t n_bytes, stk_job *job, stk_error *error)
+/* A lane's batches share its scratch: when it must grow, what runs now is waited for. */
+static stk_status fit_scratch(stk_uploader *u, stk_upload_lane *lane, uint64_t n_bytes, stk_job *job, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    if (n_bytes <= u->scratch.capacity && u->scratch.memory != NULL) return STK_OK;
-    STK_TRY(k->event_record(u->share->device, job->done, u->run_stream, error));
+    if (n_bytes <= lane->scratch.capacity && lane->scratch.memory != NULL) return STK_OK;
+    STK_TRY(k->event_record(u->share->device, job->done, lane->stream, error));
     STK_TRY(k->event_sync(u->share->device, job->done, error));
-    return stk_gpu_block_fit(u->share, &u->scratch, (size_t)n_bytes, error);
+    return stk_gpu_block_fit(u->share, &lane->scratch, (size_t)n_bytes, error);
 }
 
 static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
@@ -157,7 +157,7 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     STK_TRY(stk_gpu_block_fit(u->share, &job->plan, (size_t)v.room_bytes, error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)(plan_bytes + x->n_bytes), error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
-    STK_TRY(fit_scratch(u, v.scratch_bytes, job, error));
+    STK_TRY(fit_scratch(u, job->lane, v.scratch_bytes, job, error));
     uint8_t *staging = job->staging.memory;
     memcpy(staging, v.block, (size_t)v.block_bytes);
     stage_extras(u, b, job, x, staging + plan_bytes);
@@ -166,12 +166,12 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     STK_TRY(copy(u, job, job->plan.memory, staging, (size_t)v.block_bytes, error));
     STK_TRY(copy(u, job, job->extras.memory, staging + plan_bytes, (size_t)x->copied, error));
     STK_TRY(end_copies(u, job, error));
-    STK_TRY(k->event_record(u->share->device, job->run_begun, u->run_stream, error));
+    STK_TRY(k->event_record(u->share->device, job->run_begun, job->lane->stream, error));
     int32_t *device_statuses = (int32_t *)(void *)((uint8_t *)job->extras.memory + x->statuses);
-    STK_TRY(k->clear(u->share->device, device_statuses, b->n * sizeof(int32_t), u->run_stream, error));
+    STK_TRY(k->clear(u->share->device, device_statuses, b->n * sizeof(int32_t), job->lane->stream, error));
     STK_TRY(run_groups(u, job, &v, b, &output, device_statuses, error));
     uint8_t *back = staging + plan_bytes + x->statuses;
-    STK_TRY(k->copy_out(u->share->device, back, device_statuses, b->n * sizeof(int32_t), u->run_stream, error));
+    STK_TRY(k->copy_out(u->share->device, back, device_statuses, b->n * sizeof(int32_t), job->lane->stream, error));
     job->device_statuses = (const int32_t *)(void *)back;
     return STK_OK;
 }
@@ -188,7 +188,7 @@ static stk_status upload_finished(stk_uploader *u, const stk_batch *b, stk_job *
     STK_TRY(copy(u, job, job->extras.memory, job->staging.memory, (size_t)x->copied, error));
     STK_TRY(end_copies(u, job, error));
     job->device_statuses = NULL;
-    return k->event_record(u->share->device, job->run_begun, u->run_stream, error);
+    return k->event_record(u->share->device, job->run_begun, job->lane->stream, error);
 }
 
 stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, stk_error *error)
@@ -196,6 +196,8 @@ stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, st
     const stk_gpu_backend *k = u->share->backend;
     extras x = lay_out_extras(u, source);
     job->source = source;
+    job->lane = &u->lanes[u->next_lane];
+    u->next_lane = (u->next_lane + 1) % u->n_lanes;
     job->counted = false;
     STK_TRY(stk_job_fit(job, source->n, source->n_columns, error));
     fill_batch(u, source, job);
@@ -206,7 +208,7 @@ stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, st
     STK_TRY(status);
     job->batch.data = job->out.memory;
     job->was_used = true;
-    return k->event_record(u->share->device, job->done, u->run_stream, error);
+    return k->event_record(u->share->device, job->done, job->lane->stream, error);
 }
 
 void stk_upload_release_source(stk_uploader *u, stk_job *job)

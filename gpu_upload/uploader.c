@@ -10,7 +10,7 @@
 #include "common/fail.h"
 #include "gpu_upload/uploader_internal.h"
 
-enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, SAMPLED_RECORDS = 256 };
+enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, DEFAULT_STREAMS = 2, SAMPLED_RECORDS = 256 };
 
 void stk_uploader_options_init(stk_uploader_options *o)
 {
@@ -255,10 +255,10 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     const stk_gpu_backend *k;
     STK_TRY(stk_gpu_share_open(u->options.backend, u->options.device, &u->share, error));
     k = u->share->backend;
-    STK_TRY(stk_job_pool_open(u->share, &u->pool, error));
+    STK_TRY(stk_job_pool_open(u->share, u->n_ahead + 2 + u->n_lanes, &u->pool, error));
     STK_TRY(k->stream_open(u->share->device, &u->copy_stream, error));
-    STK_TRY(k->stream_open(u->share->device, &u->run_stream, error));
-    STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes, &u->plan, error));
+    for (uint32_t i = 0; i < u->n_lanes; i++) STK_TRY(k->stream_open(u->share->device, &u->lanes[i].stream, error));
+    STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
     STK_TRY(open_loader(u, error));
@@ -285,6 +285,8 @@ stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_option
     u->options = *options;
     u->n_ahead = options->n_ahead == 0 ? DEFAULT_AHEAD : options->n_ahead;
     if (u->n_ahead > STK_UPLOAD_MAX_AHEAD / 2) u->n_ahead = STK_UPLOAD_MAX_AHEAD / 2; /* room for late errors */
+    u->n_lanes = options->n_streams == 0 ? DEFAULT_STREAMS : options->n_streams;
+    if (u->n_lanes > STK_UPLOAD_MAX_STREAMS) u->n_lanes = STK_UPLOAD_MAX_STREAMS;
     choose_side(u);
     stk_status status = open_all(u, error);
     if (status != STK_OK) stk_uploader_close(&u);
@@ -327,9 +329,10 @@ void stk_uploader_close(stk_uploader **uploader)
         const stk_gpu_backend *k = u->share->backend;
         /* Closing a stream waits for what is queued on it. */
         if (u->copy_stream != NULL) k->stream_close(u->share->device, u->copy_stream);
-        if (u->run_stream != NULL) k->stream_close(u->share->device, u->run_stream);
+        for (uint32_t i = 0; i < u->n_lanes; i++)
+            if (u->lanes[i].stream != NULL) k->stream_close(u->share->device, u->lanes[i].stream);
         drop_tickets(u);
-        stk_gpu_block_free(u->share, &u->scratch);
+        for (uint32_t i = 0; i < u->n_lanes; i++) stk_gpu_block_free(u->share, &u->lanes[i].scratch);
         stk_gpu_block_free(u->share, &u->norm);
         stk_resident_free(u);
     }

@@ -20,7 +20,13 @@ typedef struct stk_upload_ticket {
     char state[STK_STATE_BYTES];
 } stk_upload_ticket;
 
-enum { STK_UPLOAD_MAX_AHEAD = 16 };
+enum { STK_UPLOAD_MAX_AHEAD = 16, STK_UPLOAD_MAX_STREAMS = 4 };
+
+/* A stream that batches run on, and the memory between their kernels. */
+typedef struct stk_upload_lane {
+    void *stream;
+    stk_gpu_block scratch;
+} stk_upload_lane;
 
 /* Records kept in device memory. */
 typedef struct stk_resident_set {
@@ -39,10 +45,12 @@ struct stk_uploader {
     char decode_text[64];
     stk_gpu_share *share;
     stk_job_pool *pool;
-    void *copy_stream, *run_stream;
+    void *copy_stream;
+    stk_upload_lane lanes[STK_UPLOAD_MAX_STREAMS];
+    uint32_t n_lanes, next_lane;
     stk_job *copying; /* the pump's: its loader batch is given back when the next one is queued */
     stk_gpu_plan *plan;
-    stk_gpu_block scratch, norm;
+    stk_gpu_block norm;
     stk_resident_set resident;
     uint64_t *column_sizes; /* bytes an entry */
 

@@ -2,7 +2,7 @@
  *
  * bench_uploader DATASET [key=value ...]: images a second out of the uploader, consumer idle. Keys: backend, threads,
  * batch, size, seconds, dtype (u8|f16|bf16|f32), filter (bilinear|bicubic), resident (0|1), decode (auto|cpu|gpu),
- * transform (rrc|padcrop), ahead. Prints one JSON object. */
+ * transform (rrc|padcrop), ahead, streams. Prints one JSON object. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +61,7 @@ int main(int argc, char **argv)
     uo.backend = key(argc, argv, "backend", "cuda");
     uo.resident = atoi(key(argc, argv, "resident", "0")) != 0 ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
     uo.n_ahead = (uint32_t)atoi(key(argc, argv, "ahead", "0"));
+    uo.n_streams = (uint32_t)atoi(key(argc, argv, "streams", "0"));
     uo.decode = strcmp(decode, "cpu") == 0 ? STK_DECODE_CPU : strcmp(decode, "gpu") == 0 ? STK_DECODE_GPU : STK_DECODE_AUTO;
     if (stk_dataset_open(argv[1], NULL, &d, &error) != STK_OK || stk_uploader_open(d, &o, &uo, &u, &error) != STK_OK) {
         fprintf(stderr, "bench_uploader: %s\n", error.text);

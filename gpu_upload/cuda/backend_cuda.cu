@@ -75,6 +75,7 @@ stk_status prepare_kernels(stk_gpu_device *d, stk_error *error)
     CU_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->number));
     d->finish_shared = (size_t)shared;
     if (d->fast) STK_TRY(allow_shared(stk::decode_fast, stk::FAST_SHARED, error));
+    STK_TRY(allow_shared(stk::front, stk::front_shared(STK_GPU_WIDEST_LINE), error));
     STK_TRY(allow_shared(stk::finish<uint8_t, true>, d->finish_shared, error));
     STK_TRY(allow_shared(stk::finish<uint16_t, false>, d->finish_shared, error));
     return allow_shared(stk::finish<uint32_t, false>, d->finish_shared, error);
@@ -277,14 +278,20 @@ template <typename T, bool U8> stk_status run_last(const stk_gpu_device *d, cons
     return STK_OK;
 }
 
+/* Strips [first, first + n); with room for `strips` of them at a time. */
+void launch_front(const stk_gpu_group *g, uint32_t first, uint32_t n, uint32_t line_bytes, uint32_t strips, cudaStream_t s)
+{
+    if (n == 0) return;
+    const uint32_t each = stk::strips_each(n), one = (uint32_t)stk::front_shared(line_bytes);
+    stk::front<<<blocks(n, each), stk::FRONT_THREADS, one * strips, s>>>(*g, first, first + n, each, strips > 1 ? one : 0);
+}
+
 void launch_pictures(const stk_gpu_group *g, cudaStream_t s)
 {
     const uint32_t *rows = g->rows, per = STK_GPU_ROWS_PER_BLOCK, n = g->n_others;
-    const uint32_t strips = g->n_strips[STK_GPU_NARROW] + g->n_strips[STK_GPU_WIDE];
-    if (strips > 0) {
-        const uint32_t each = stk::strips_each(strips);
-        stk::front<<<blocks(strips, each), stk::FRONT_THREADS, stk::front_shared(g->widest_line), s>>>(*g, each);
-    }
+    launch_front(g, 0, g->n_strips[STK_GPU_WIDE], g->widest_line, 1, s);
+    launch_front(g, g->n_strips[STK_GPU_WIDE], g->n_strips[STK_GPU_NARROW],
+                 g->widest_line < STK_GPU_NARROW_LINE ? g->widest_line : (uint32_t)STK_GPU_NARROW_LINE, 2, s);
     if (n == 0) return;
     if (rows[STK_GPU_COLOR] > 0) stk::color<<<dim3(blocks(rows[STK_GPU_COLOR], per), n), stk::THREADS, 0, s>>>(*g);
     if (rows[STK_GPU_FIRST] > 0)

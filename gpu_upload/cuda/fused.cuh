@@ -126,10 +126,32 @@ __device__ __noinline__ void color_pixels(const stk_gpu_group &g, const stk_gpu_
     }
 }
 
+/* Where an output's taps begin and, where there are few, their digits: a thread's, kept while it works on one image. */
+struct Taps {
+    int first;
+    uint4 digits[2];
+};
+
+__device__ __forceinline__ Taps load_taps(const stk_gpu_image *im, const int32_t *axes, uint32_t x)
+{
+    const stk_hd_axis *a = &im->fused.first;
+    const int32_t *table = axes + a->at;
+    const uint32_t n = a->n_out, quads = stk_hd_axis_quads(a->n_taps);
+    const uint4 *digits = (const uint4 *)(table + stk_hd_axis_digits_at(n, a->n_taps));
+    Taps t = {};
+    if (x >= n) return t;
+    t.first = __ldg(table + x) + im->fused.lead;
+    if (quads <= 2) {
+        t.digits[0] = __ldg(digits + x);
+        if (quads == 2) t.digits[1] = __ldg(digits + n + x);
+    }
+    return t;
+}
+
 /* The first pass: a thread is one output of all eight lines, channel by channel. QUADS: words of taps, 0 = any. */
 template <bool POSITIVE, int QUADS>
 __device__ __forceinline__ void first_pass(const stk_gpu_image *im, const int32_t *axes, uint8_t *scratch, uint32_t strip,
-                                           uint32_t lines, uint32_t stride)
+                                           uint32_t lines, uint32_t stride, Taps taps)
 {
     const stk_hd_axis *a = &im->fused.first;
     const int32_t *table = axes + a->at;
@@ -137,10 +159,8 @@ __device__ __forceinline__ void first_pass(const stk_gpu_image *im, const int32_
     const uint4 *digits = (const uint4 *)(table + stk_hd_axis_digits_at(n, a->n_taps));
     uint32_t *middle = (uint32_t *)(scratch + im->fused.middle) + (uint64_t)strip * 2 * channels * n;
     for (uint32_t x = threadIdx.x; x < n; x += FRONT_THREADS) {
-        const int first = __ldg(table + x) + im->fused.lead, turn = (first & 3) * 8;
-        uint4 d[QUADS ? QUADS : 1];
-        #pragma unroll
-        for (int q = 0; q < QUADS; q++) d[q] = __ldg(digits + q * n + x);
+        if (x >= FRONT_THREADS) taps = load_taps(im, axes, x);
+        const int first = taps.first, turn = (first & 3) * 8;
         for (uint32_t c = 0; c < channels; c++) {
             const uint32_t at = lines + c * stride + (first & ~3);
             int t[LINES];
@@ -155,7 +175,7 @@ __device__ __forceinline__ void first_pass(const stk_gpu_image *im, const int32_
                 }
                 #pragma unroll
                 for (uint32_t q = 0; q < (QUADS ? QUADS : quads); q++) {
-                    const uint4 w = QUADS ? d[QUADS ? q : 0] : __ldg(digits + q * n + x);
+                    const uint4 w = QUADS ? taps.digits[QUADS ? q : 0] : __ldg(digits + q * n + x);
                     #pragma unroll
                     for (int r = 0; r < 4; r++) {
                         const uint32_t next = shared_word(at + (h + r) * 3 * stride + q * 4 + 4);
@@ -174,51 +194,87 @@ __device__ __forceinline__ void first_pass(const stk_gpu_image *im, const int32_
 
 template <bool POSITIVE>
 __device__ __forceinline__ void first_pass_of(const stk_gpu_image *im, const stk_gpu_group &g, uint32_t strip, uint32_t lines,
-                                              uint32_t stride)
+                                              uint32_t stride, const Taps &taps)
 {
     const uint32_t quads = stk_hd_axis_quads(im->fused.first.n_taps);
-    if (quads == 1) first_pass<POSITIVE, 1>(im, g.axes, g.scratch, strip, lines, stride);
-    else if (quads == 2) first_pass<POSITIVE, 2>(im, g.axes, g.scratch, strip, lines, stride);
-    else first_pass<POSITIVE, 0>(im, g.axes, g.scratch, strip, lines, stride);
+    if (quads == 1) first_pass<POSITIVE, 1>(im, g.axes, g.scratch, strip, lines, stride, taps);
+    else if (quads == 2) first_pass<POSITIVE, 2>(im, g.axes, g.scratch, strip, lines, stride, taps);
+    else first_pass<POSITIVE, 0>(im, g.axes, g.scratch, strip, lines, stride, taps);
 }
+
+constexpr uint32_t MOST_STRIPS = 4;
 
 /* Strips of a block: more save set-up, fewer fill the device better. */
 inline uint32_t strips_each(uint32_t strips)
 {
     const uint32_t each = strips / 1600 + 1;
-    return each < 4 ? each : 4;
+    return each < MOST_STRIPS ? each : MOST_STRIPS;
 }
 
-/* A block takes `each` strips of the list, mostly of one image. */
-__global__ void __launch_bounds__(FRONT_THREADS) front(const stk_gpu_group g, uint32_t each)
+/* What a block knows of the image that it works on. */
+struct FrontImage {
+    stk_gpu_image image;
+    Planes planes;
+};
+
+__device__ __forceinline__ void front_image(FrontImage *to, const stk_gpu_group &g, uint32_t number)
+{
+    for (int k = threadIdx.x; k < (int)(sizeof to->image / 4); k += FRONT_THREADS)
+        ((uint32_t *)&to->image)[k] = ((const uint32_t *)(g.images + number))[k];
+    __syncthreads();
+    if (threadIdx.x == 0) to->planes.set(&to->image, g.scratch);
+    __syncthreads();
+}
+
+__device__ __forceinline__ void front_color(const FrontImage *of, const stk_gpu_group &g, uint32_t strip, uint8_t *lines)
+{
+    const stk_gpu_image *im = &of->image;
+    const stk_gpu_fused *f = &im->fused;
+    const int line = (int)strip * LINES, n = min(LINES, (int)f->n_lines - line), line0 = f->line0 + line;
+    const uint32_t stride = front_stride(f->line_bytes);
+    if (!f->words) color_pixels(g, im, line0, n, lines, stride);
+    else if (f->across) color_columns(im, of->planes, line0, lines, stride);
+    else color_rows(im, of->planes, line0, n, lines, stride);
+}
+
+__device__ __forceinline__ void front_pass(const FrontImage *of, const stk_gpu_group &g, uint32_t strip, const uint8_t *lines, const Taps &taps)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(lines), stride = front_stride(of->image.fused.line_bytes);
+    if (stk_hd_positive(of->image.fused.first.filter)) first_pass_of<true>(&of->image, g, strip, at, stride, taps);
+    else first_pass_of<false>(&of->image, g, strip, at, stride, taps);
+}
+
+/* A block takes `each` strips of the list [first, end), mostly of one image. With room for two strips (`half` bytes
+ * each) the next one's colour goes before this one's pass, so that one barrier a strip is enough and warps that wait
+ * for memory have others beside them that compute. half = 0: one strip at a time. */
+__global__ void __launch_bounds__(FRONT_THREADS, 4) front(const stk_gpu_group g, uint32_t first, uint32_t end, uint32_t each, uint32_t half)
 {
     extern __shared__ __align__(128) uint8_t memory[];
-    __shared__ __align__(16) stk_gpu_image shared;
-    __shared__ Planes planes;
-    const uint32_t total = g.n_strips[STK_GPU_NARROW] + g.n_strips[STK_GPU_WIDE], begin = blockIdx.x * each;
-    const uint32_t end = min(begin + each, total), lines = (uint32_t)__cvta_generic_to_shared(memory);
-    uint32_t image = 0xffffffffu;
-    for (uint32_t i = begin; i < end; i++) {
-        const stk_gpu_strip strip = g.strips[i];
-        if (i > begin) __syncthreads();
+    __shared__ __align__(16) FrontImage shared;
+    const uint32_t begin = first + blockIdx.x * each, n = min(each, end - begin);
+    __shared__ stk_gpu_strip strips[MOST_STRIPS];
+    uint32_t image = 0xffffffffu, parity = 0;
+    Taps taps = {};
+    if (threadIdx.x < n) strips[threadIdx.x] = g.strips[begin + threadIdx.x];
+    __syncthreads();
+    #pragma unroll 1
+    for (uint32_t i = 0; i < n; i++) {
+        const stk_gpu_strip strip = strips[i];
+        const bool next_too = half != 0 && i + 1 < n && strips[i + 1].image == strip.image;
         if (strip.image != image) {
+            __syncthreads(); /* the last pass is over */
             image = strip.image;
-            for (int k = threadIdx.x; k < (int)(sizeof shared / 4); k += FRONT_THREADS)
-                ((uint32_t *)&shared)[k] = ((const uint32_t *)(g.images + image))[k];
+            front_image(&shared, g, image);
+            taps = load_taps(&shared.image, g.axes, threadIdx.x);
+            front_color(&shared, g, strip.strip, memory + parity * half);
+        } else if (half == 0) {
             __syncthreads();
-            if (threadIdx.x == 0) planes.set(&shared, g.scratch);
-            __syncthreads();
+            front_color(&shared, g, strip.strip, memory);
         }
-        const stk_gpu_image *im = &shared;
-        const stk_gpu_fused *f = &im->fused;
-        const int line = (int)strip.strip * LINES, n = min(LINES, (int)f->n_lines - line), line0 = f->line0 + line;
-        const uint32_t stride = front_stride(f->line_bytes);
-        if (!f->words) color_pixels(g, im, line0, n, memory, stride);
-        else if (f->across) color_columns(im, planes, line0, memory, stride);
-        else color_rows(im, planes, line0, n, memory, stride);
         __syncthreads();
-        if (stk_hd_positive(f->first.filter)) first_pass_of<true>(im, g, strip.strip, lines, stride);
-        else first_pass_of<false>(im, g, strip.strip, lines, stride);
+        if (next_too) front_color(&shared, g, strip.strip + 1, memory + (parity ^ 1) * half);
+        front_pass(&shared, g, strip.strip, memory + parity * half, taps);
+        if (half != 0) parity ^= 1;
     }
 }
 

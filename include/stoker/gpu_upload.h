@@ -43,6 +43,8 @@ typedef struct stk_uploader_options {
     uint64_t resident_bytes; /* 0 = half of the device's free memory; budget for resident records */
     uint64_t scratch_bytes;  /* 1 GiB; device memory for planes and pictures at most; larger batches go in groups */
     uint32_t n_ahead;        /* 0 = 3; batches ready on the device ahead of the consumer */
+    uint32_t n_streams;      /* 0 = 2; 1 .. 4 streams that take batches in turn, each with its share of scratch_bytes, so
+                                that one batch's last blocks and the next one's first fill the device together */
 } stk_uploader_options;
 STK_API void stk_uploader_options_init(stk_uploader_options *options);
 
