@@ -31,7 +31,8 @@ stk_status stk_hdf5_wanted(const char *dst, const stk_pack_options *o, bool *wan
     if (dst[strlen(dst) - 1] == '/')
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: HDF5 output is one file, not a folder of shards", dst);
     if (o->n_parts > 1)
-        return stk_fail(error, STK_ERR_ARGUMENT, "%s: --part writes .stk files; merge them, then export to HDF5", dst);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "%s: --part writes .stk files; merge them, then export to HDF5", dst);
     return STK_OK;
 }
 

@@ -23,7 +23,7 @@ typedef struct stk_hdf5_sink_options {
     uint32_t chunk_images;
     const char *filter;
     uint32_t n_threads;
-    const char *metadata;           /* kept by the caller, as the class names */
+    const char *metadata; /* kept by the caller, as the class names */
     const char *const *class_names;
     uint32_t n_classes;
 } stk_hdf5_sink_options;

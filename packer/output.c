@@ -24,7 +24,7 @@ typedef struct done_shard {
 struct stk_output {
     stk_output_options options;
     stk_shard_writer *writer;
-    stk_hdf5_sink *hdf5; /* instead of shards */
+    stk_hdf5_sink *hdf5;   /* instead of shards */
     char path[PATH_MAX];   /* of the shard being written */
     uint64_t n_records;    /* in all shards */
     uint64_t first_record; /* of the current shard */

@@ -179,6 +179,13 @@ static bool tick(void *user)
     return stk_report_tick(&p->report, false);
 }
 
+static bool tick_scan(void *user, uint64_t n_files)
+{
+    pack *p = user;
+    stk_report_found(&p->report, n_files);
+    return stk_report_tick(&p->report, false);
+}
+
 static stk_pipeline make_pipeline(pack *p)
 {
     stk_permutation_init(&p->shuffle, p->sources.n, p->options.shuffle_seed, 0);
@@ -281,8 +288,8 @@ static stk_status finish(pack *p, stk_error *error)
     return stk_job_commit(&p->job, p->options.force, error);
 }
 
-/* HDF5 wants to know the images' size first. Such a file is written in one go: what a killed run left is of no
- * use. */
+/* HDF5 wants to know the images' size first. Such a file is written in one go: what a killed run left is of
+ * no use. */
 static stk_status prepare_hdf5(pack *p, stk_error *error)
 {
     if (!p->hdf5) return STK_OK;
@@ -300,7 +307,9 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
     STK_TRY(stk_job_lock(dst, p->options.force, &p->job, error));
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
-    STK_TRY(stk_pack_source_list(&p->source, &p->options, &p->sources, error));
+    stk_scan_watch watch = {.seen = tick_scan, .user = p};
+    STK_TRY(stk_pack_source_list(&p->source, &p->options, watch, &p->sources, error));
+    stk_report_found(&p->report, 0);
     choose_part(p);
     p->report.files_total = p->end - p->first;
     STK_TRY(prepare_hdf5(p, error));

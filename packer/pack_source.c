@@ -113,12 +113,12 @@ void stk_pack_source_free(stk_pack_source *source)
     *source = (stk_pack_source){0};
 }
 
-stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_options *o, stk_sources *out,
-                                stk_error *error)
+stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_options *o,
+                                stk_scan_watch watch, stk_sources *out, stk_error *error)
 {
     if (source->manifest != NULL)
         return stk_manifest_read(source->manifest, source->root, o, o->n_threads, out, error);
-    STK_TRY(stk_scan(source->root, o->n_threads, out, error));
+    STK_TRY(stk_scan(source->root, o->n_threads, watch, out, error));
     if (out->n > 0) return STK_OK;
     stk_sources_free(out);
     return stk_fail(error, STK_ERR_NOT_FOUND, "%s: no images found: the folder holds no files", source->root);

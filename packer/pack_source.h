@@ -20,6 +20,6 @@ void stk_pack_source_free(stk_pack_source *source);
 
 /* The list of files. STK_ERR_NOT_FOUND when it is empty. */
 stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_options *options,
-                                stk_sources *out, stk_error *error);
+                                stk_scan_watch watch, stk_sources *out, stk_error *error);
 
 #endif

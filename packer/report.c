@@ -135,7 +135,7 @@ bool stk_report_tick(stk_report *report, bool always)
     if (due) report->counts.seconds = seconds;
     stk_pack_progress progress = {
         .phase = report->phase,
-        .files_done = report->counts.files,
+        .files_done = report->found > 0 ? report->found : report->counts.files,
         .files_total = report->files_total,
         .bytes_done = report->counts.source_bytes,
         .n_bad = report->counts.skipped,
@@ -148,6 +148,13 @@ bool stk_report_tick(stk_report *report, bool always)
 double stk_report_seconds(const stk_report *report)
 {
     return now() - report->started;
+}
+
+void stk_report_found(stk_report *report, uint64_t n_files)
+{
+    pthread_mutex_lock(&report->lock);
+    report->found = n_files;
+    pthread_mutex_unlock(&report->lock);
 }
 
 void stk_report_phase(stk_report *report, const char *phase)

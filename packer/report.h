@@ -22,6 +22,7 @@ typedef struct stk_report {
     pthread_mutex_t lock; /* guards what follows: products are taken on any thread */
     stk_pack_report counts;
     uint64_t files_total;
+    uint64_t found; /* by the scan so far; 0 once it is over */
     uint64_t hints;
     const char *phase;
     stk_buffer issues; /* waiting for the caller's thread: path, action, kind, reason as strings */
@@ -41,6 +42,8 @@ stk_status stk_report_note(stk_report *report, const char *path, const char *kin
 /* On the caller's thread: hands waiting issues to the callback and shows progress; false when that cancels.
  */
 bool stk_report_tick(stk_report *report, bool always);
+/* While scanning: files found so far are shown as done. 0: the scan is over. */
+void stk_report_found(stk_report *report, uint64_t n_files);
 void stk_report_phase(stk_report *report, const char *phase);
 
 /* Since stk_report_open. */

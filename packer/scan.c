@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,8 +35,12 @@ typedef struct walk {
     ino_t root_inode;
     walk_node *nodes;
     size_t n_nodes, capacity;
-    stk_sources found; /* only dirs and n_special */
+    stk_sources found;    /* only dirs and n_special */
+    struct scan_job *job; /* NULL: nobody looks */
+    uint32_t thread;
 } walk;
+
+static stk_status report_found(walk *w, uint64_t n_files, stk_error *error);
 
 static void walk_free(walk *w)
 {
@@ -124,6 +129,7 @@ static stk_status walk_node_read(walk *w, size_t i, stk_error *error)
         goto cleanup;
     }
     w->found.n_special += list.n_special;
+    STK_GOTO(report_found(w, list.files.n, error));
     STK_GOTO(add_dir(&w->found, w->nodes[i].path, &list.files, error));
     for (uint32_t k = 0; k < list.folders.n; k++)
         STK_GOTO(walk_push(w, w->nodes[i].path, list.folders.text + list.folders.offsets[k], i, error));
@@ -156,7 +162,20 @@ typedef struct scan_job {
     stk_status status; /* of the failed class with the lowest number */
     uint32_t failed;
     stk_error *error;
+    stk_scan_watch watch;
+    _Atomic uint64_t n_found;
+    atomic_bool cancelled;
 } scan_job;
+
+/* Counts files found; on the caller's thread also tells the watch. */
+static stk_status report_found(walk *w, uint64_t n_files, stk_error *error)
+{
+    scan_job *job = w->job;
+    if (job == NULL || job->watch.seen == NULL) return STK_OK;
+    uint64_t n = atomic_fetch_add(&job->n_found, n_files) + n_files;
+    if (w->thread == 0 && !job->watch.seen(job->watch.user, n)) atomic_store(&job->cancelled, true);
+    return atomic_load(&job->cancelled) ? stk_fail(error, STK_ERR_CANCELLED, "cancelled") : STK_OK;
+}
 
 static uint32_t take_class(scan_job *job)
 {
@@ -169,10 +188,10 @@ static uint32_t take_class(scan_job *job)
 
 static void scan_thread(void *user, uint32_t thread)
 {
-    (void)thread;
     scan_job *job = user;
     for (uint32_t c = take_class(job); c < job->classes->n; c = take_class(job)) {
         stk_error error;
+        job->walks[c].thread = thread;
         stk_status status = walk_class(&job->walks[c], job->classes->text + job->classes->offsets[c], &error);
         if (status == STK_OK) continue;
         pthread_mutex_lock(&job->lock);
@@ -247,11 +266,12 @@ static stk_status join_walks(stk_sources *out, scan_job *job, stk_names *root_fi
     return STK_OK;
 }
 
-static stk_status scan_classes(int root_fd, stk_folder_list *top, uint32_t n_threads, stk_sources *out,
-                               stk_error *error)
+static stk_status scan_classes(int root_fd, stk_folder_list *top, uint32_t n_threads, stk_scan_watch watch,
+                               stk_sources *out, stk_error *error)
 {
     stk_status status = STK_OK;
-    scan_job job = {.classes = &top->folders, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error};
+    scan_job job = {
+        .classes = &top->folders, .lock = PTHREAD_MUTEX_INITIALIZER, .error = error, .watch = watch};
     uint32_t n = top->folders.n;
     if (n > 0) {
         job.walks = calloc(n, sizeof *job.walks);
@@ -260,6 +280,7 @@ static stk_status scan_classes(int root_fd, stk_folder_list *top, uint32_t n_thr
             job.walks[c].root_fd = root_fd;
             job.walks[c].root_device = top->device;
             job.walks[c].root_inode = top->inode;
+            job.walks[c].job = &job;
         }
         stk_team_run(n_threads < n ? n_threads : n, scan_thread, &job);
         STK_GOTO(job.status);
@@ -273,7 +294,8 @@ cleanup:
     return status;
 }
 
-stk_status stk_scan(const char *root, uint32_t n_threads, stk_sources *out, stk_error *error)
+stk_status stk_scan(const char *root, uint32_t n_threads, stk_scan_watch watch, stk_sources *out,
+                    stk_error *error)
 {
     *out = (stk_sources){0};
     stk_folder_list top = {0};
@@ -291,7 +313,7 @@ stk_status stk_scan(const char *root, uint32_t n_threads, stk_sources *out, stk_
         status = stk_fail_memory(error, "the source's name");
         goto cleanup;
     }
-    STK_GOTO(scan_classes(root_fd, &top, n_threads, out, error));
+    STK_GOTO(scan_classes(root_fd, &top, n_threads, watch, out, error));
 cleanup:
     stk_folder_list_free(&top);
     close(root_fd);

@@ -79,9 +79,16 @@ void stk_sources_get(const stk_sources *sources, uint64_t position, stk_source *
  */
 size_t stk_source_path(const stk_sources *sources, const stk_source *source, char *text, size_t capacity);
 
-/* Scans the folder `root` (scan.c). On failure the list is empty. n_threads: class folders are read at once.
- */
-stk_status stk_scan(const char *root, uint32_t n_threads, stk_sources *out, stk_error *error);
+/* Told on the caller's thread, now and then, how many files a scan has found; false stops it. */
+typedef struct stk_scan_watch {
+    bool (*seen)(void *user, uint64_t n_files); /* NULL: nobody looks */
+    void *user;
+} stk_scan_watch;
+
+/* Scans the folder `root` (scan.c). On failure the list is empty; STK_ERR_CANCELLED when the watch said so.
+ * n_threads: class folders are read at once. */
+stk_status stk_scan(const char *root, uint32_t n_threads, stk_scan_watch watch, stk_sources *out,
+                    stk_error *error);
 
 /* True when the name ends like an image file's (any case): decides only what is worth a complaint. */
 bool stk_has_image_extension(const char *name);

@@ -26,8 +26,7 @@ static stk_status look_at(void *user, const stk_source *source, const stk_produc
                            .channels = r->channels,
                            .orientation = 1};
     stk_image_plan_make(s->options, &info, &plan);
-    if (!s->size.found)
-        s->size = (stk_uniform){true, plan.target_width, plan.target_height, plan.channels};
+    if (!s->size.found) s->size = (stk_uniform){true, plan.target_width, plan.target_height, plan.channels};
     if (plan.channels > s->size.channels) s->size.channels = plan.channels; /* grey ones are widened */
     s->differs = plan.target_width != s->size.width || plan.target_height != s->size.height;
     bool all_channels = s->options->mode == STK_MODE_L || s->size.channels == 3;

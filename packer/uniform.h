@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether all images of a pack will have one size, found from their headers before any is encoded: what an HDF5
- * data set images[N, H, W, C] needs to know first. */
+ * Whether all images of a pack will have one size, found from their headers before any is encoded: what an
+ * HDF5 data set images[N, H, W, C] needs to know first. */
 #ifndef STK_PACKER_UNIFORM_H
 #define STK_PACKER_UNIFORM_H
 

@@ -32,7 +32,7 @@ static void check_listing(const tree *t, const char *folder, const char *want)
     stk_error error;
     for (uint32_t threads = 1; threads <= 4; threads++) {
         stk_sources s;
-        CHECK_OK(stk_scan(tree_path(t, folder), threads, &s, &error));
+        CHECK_OK(stk_scan(tree_path(t, folder), threads, (stk_scan_watch){NULL, NULL}, &s, &error));
         char *got = listing(&s);
         if (strcmp(got, want) != 0) {
             CHECK(strcmp(got, want) == 0);
@@ -67,7 +67,7 @@ static void test_class_folders(void)
                   "-1 readme.txt no-class\n");
     stk_error error;
     stk_sources s;
-    CHECK_OK(stk_scan(tree_path(&t, "s"), 1, &s, &error));
+    CHECK_OK(stk_scan(tree_path(&t, "s"), 1, (stk_scan_watch){NULL, NULL}, &s, &error));
     CHECK_EQ(s.n_classes, 4); /* an empty folder keeps its number */
     CHECK(s.has_labels);
     CHECK(s.n_classes == 4 && strcmp(s.class_names[3], "empty") == 0);
@@ -119,7 +119,7 @@ static void test_links(void)
     CHECK(mkfifo(tree_path(&t, "s/a/pipe.jpg"), 0666) == 0);
     stk_error error;
     stk_sources s;
-    CHECK_OK(stk_scan(tree_path(&t, "s"), 2, &s, &error));
+    CHECK_OK(stk_scan(tree_path(&t, "s"), 2, (stk_scan_watch){NULL, NULL}, &s, &error));
     CHECK_EQ(s.n_special, 1);
     stk_sources_free(&s);
     tree_remove(&t);
@@ -151,9 +151,9 @@ static void test_no_folder(void)
     tree_text(&t, "file", "x");
     stk_error error;
     stk_sources s;
-    CHECK_STATUS(stk_scan(tree_path(&t, "absent"), 1, &s, &error), STK_ERR_NOT_FOUND);
+    CHECK_STATUS(stk_scan(tree_path(&t, "absent"), 1, (stk_scan_watch){NULL, NULL}, &s, &error), STK_ERR_NOT_FOUND);
     CHECK(strstr(error.text, "absent") != NULL);
-    CHECK_STATUS(stk_scan(tree_path(&t, "file"), 1, &s, &error), STK_ERR_NOT_FOUND);
+    CHECK_STATUS(stk_scan(tree_path(&t, "file"), 1, (stk_scan_watch){NULL, NULL}, &s, &error), STK_ERR_NOT_FOUND);
     tree_remove(&t);
 }
 
@@ -195,7 +195,7 @@ static void test_many_folders(void)
     }
     stk_error error;
     stk_sources s;
-    CHECK_OK(stk_scan(tree_path(&t, "s"), 3, &s, &error));
+    CHECK_OK(stk_scan(tree_path(&t, "s"), 3, (stk_scan_watch){NULL, NULL}, &s, &error));
     CHECK_EQ(s.n, 200);
     CHECK_EQ(s.n_classes, 300);
     for (uint64_t i = 0; i < s.n; i++) {
@@ -212,6 +212,31 @@ static void test_many_folders(void)
     tree_remove(&t);
 }
 
+static bool stop_after_ten(void *user, uint64_t n_files)
+{
+    *(uint64_t *)user = n_files;
+    return n_files < 10;
+}
+
+static void test_watched(void)
+{
+    tree t;
+    tree_make(&t);
+    for (int i = 0; i < 50; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "s/class%02d/f.jpg", i);
+        tree_text(&t, name, "x");
+    }
+    stk_error error;
+    stk_sources s;
+    uint64_t seen = 0;
+    CHECK_STATUS(stk_scan(tree_path(&t, "s"), 1, (stk_scan_watch){stop_after_ten, &seen}, &s, &error),
+                 STK_ERR_CANCELLED);
+    CHECK_EQ(seen, 10);
+    CHECK_EQ(s.n, 0);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     RUN(test_class_folders);
@@ -222,5 +247,6 @@ int main(void)
     RUN(test_no_folder);
     RUN(test_names_that_are_not_utf8);
     RUN(test_many_folders);
+    RUN(test_watched);
     return check_exit();
 }
