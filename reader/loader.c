@@ -262,7 +262,7 @@ stk_status stk_loader_set_epoch(stk_loader *l, uint64_t epoch, stk_error *error)
 {
     STK_TRY(check_process(l, error));
     if (epoch > UINT64_MAX / 2) return stk_fail(error, STK_ERR_ARGUMENT, "epoch is out of range");
-    stk_pipeline_seek(&l->pipeline, (stk_place){.epoch = epoch}, true);
+    stk_pipeline_seek(&l->pipeline, (stk_place){.epoch = epoch});
     return STK_OK;
 }
 
@@ -296,7 +296,7 @@ stk_status stk_loader_restore(stk_loader *l, const char *text, stk_error *error)
     stk_place place;
     stk_state_identity identity = identity_of(l);
     STK_TRY(stk_state_read(&identity, text, &place, error));
-    stk_pipeline_seek(&l->pipeline, place, false);
+    stk_pipeline_seek(&l->pipeline, place);
     return STK_OK;
 }
 

@@ -360,14 +360,14 @@ static void drop_prepared(stk_pipeline *p)
 
 static bool same_place(stk_place a, stk_place b) { return a.epoch == b.epoch && a.cursor == b.cursor; }
 
-void stk_pipeline_seek(stk_pipeline *p, stk_place place, bool keep_prepared)
+void stk_pipeline_seek(stk_pipeline *p, stk_place place)
 {
     stk_place start = place;
     bool at_end = stk_schedule_steps(&p->schedule, place.cursor) == 0;
     if (at_end) start = epoch_start(place.epoch + 1);
     pthread_mutex_lock(&p->lock);
     stk_place upcoming = p->head < p->tail ? p->tickets[p->head % p->n_ahead].start : p->next_open;
-    if (!keep_prepared || !same_place(upcoming, start)) {
+    if (!same_place(upcoming, start)) {
         drop_prepared(p);
         p->next_open = start;
         if (p->readahead != NULL) stk_readahead_seek(p->readahead, start.epoch, start.cursor);

@@ -119,7 +119,7 @@ void stk_pipeline_stop(stk_pipeline *p);
 
 /* ---- The consumer. */
 stk_status stk_pipeline_next(stk_pipeline *p, int timeout_ms, stk_batch **out, stk_error *error);
-/* Continues at place. With keep_prepared, batches that already are the next ones there stay. */
-void stk_pipeline_seek(stk_pipeline *p, stk_place place, bool keep_prepared);
+/* Continues at place. Batches prepared ahead stay when they are the next ones there, and are dropped otherwise. */
+void stk_pipeline_seek(stk_pipeline *p, stk_place place);
 
 #endif

@@ -308,7 +308,7 @@ static void fork_guard(void)
 }
 
 /* A work entry that waits: for timeouts, and for seeing that a slow sample idles nobody. */
-static _Atomic int gate_open, slow_inside, fast_done;
+static _Atomic int gate_open, second_gate_open, slow_inside, second_inside, fast_done;
 
 static stk_status slow_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
                            size_t n_bytes, stk_error *e)
@@ -318,6 +318,9 @@ static stk_status slow_run(const stk_work_env *env, stk_workbench *bench, const 
     if (item->id == 0) {
         slow_inside = 1;
         while (!gate_open) usleep(1000);
+    } else if (item->id == 100) {
+        second_inside = 1;
+        while (!second_gate_open) usleep(1000);
     } else {
         fast_done++;
     }
@@ -331,6 +334,7 @@ static void timeouts_and_slow_samples(void)
     stk_loader_options o = options_for(20, 2);
     o.order = STK_ORDER_SEQUENTIAL;
     gate_open = slow_inside = fast_done = 0;
+    second_gate_open = 1;
     stk_loader *l = NULL;
     CHECK_OK(stk_loader_open_work(dataset, &o, &slow_work, &l, &error));
     stk_batch *b;
@@ -351,6 +355,39 @@ static void timeouts_and_slow_samples(void)
     stk_loader_get_stats(l, &stats);
     CHECK(stats.consumer_wait_ns >= 119000000);
     CHECK_EQ(stats.n_threads, 2);
+    stk_loader_close(&l);
+}
+
+/* A thread is stuck in a batch that a seek has dropped; when it comes free, it must not be taken for a
+ * batch of the new place, which is in the making just then. */
+static void seek_past_a_stuck_sample(void)
+{
+    stk_loader_options o = options_for(20, 2);
+    o.order = STK_ORDER_SEQUENTIAL;
+    gate_open = second_gate_open = slow_inside = second_inside = 0;
+    stk_loader *l = NULL;
+    CHECK_OK(stk_loader_open_work(dataset, &o, &slow_work, &l, &error));
+    for (int k = 0; k < 5000 && !slow_inside; k++) usleep(1000);
+    char state[STK_STATE_BYTES];
+    CHECK_OK(stk_loader_state(l, state, &error));
+    char *cursor = strstr(state, "\"cursor\":0");
+    CHECK(cursor != NULL);
+    if (cursor != NULL) strcpy(cursor, "\"cursor\":100}");
+    CHECK_OK(stk_loader_restore(l, state, &error));
+    for (int k = 0; k < 5000 && !second_inside; k++) usleep(1000);
+    gate_open = 1;
+    stk_batch *b;
+    CHECK_STATUS(stk_loader_next(l, 200, &b, &error), STK_AGAIN);
+    second_gate_open = 1;
+    for (uint64_t k = 0; k < 20; k++) {
+        CHECK_OK(stk_loader_next(l, 10000, &b, &error));
+        CHECK_EQ(b->ids[0], 100 + 20 * k);
+        for (uint32_t e = 0; e < b->n; e++) CHECK_EQ(((uint8_t *)b->data)[e * b->sample_bytes], 1);
+        stk_batch_release(b);
+    }
+    stk_loader_stats stats;
+    stk_loader_get_stats(l, &stats);
+    CHECK(stats.slots <= 5);
     stk_loader_close(&l);
 }
 
@@ -505,6 +542,7 @@ int main(void)
     RUN(two_loaders);
     RUN(fork_guard);
     RUN(timeouts_and_slow_samples);
+    RUN(seek_past_a_stuck_sample);
     RUN(entries_of_any_size);
     RUN(statistics);
     RUN(signals_reach_the_consumer);
