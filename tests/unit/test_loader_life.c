@@ -364,10 +364,11 @@ static void seek_past_a_stuck_sample(void)
 {
     stk_loader_options o = options_for(20, 2);
     o.order = STK_ORDER_SEQUENTIAL;
-    gate_open = second_gate_open = slow_inside = second_inside = 0;
+    gate_open = second_gate_open = slow_inside = second_inside = fast_done = 0;
     stk_loader *l = NULL;
     CHECK_OK(stk_loader_open_work(dataset, &o, &slow_work, &l, &error));
-    for (int k = 0; k < 5000 && !slow_inside; k++) usleep(1000);
+    for (int k = 0; k < 5000 && fast_done < 59; k++) usleep(1000); /* three batches but the stuck sample */
+    CHECK(slow_inside);
     char state[STK_STATE_BYTES];
     CHECK_OK(stk_loader_state(l, state, &error));
     char *cursor = strstr(state, "\"cursor\":0");
