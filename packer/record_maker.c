@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codec/render.h"
+#include "codec/turn.h"
 #include "common/buffer.h"
 #include "common/checked.h"
 #include "common/fail.h"
@@ -64,23 +65,34 @@ static void set_record(const stk_image_plan *plan, const stk_source *source, stk
     };
 }
 
+/* Decoded and turned: not through the renderer, which would hold the picture once more. */
+static stk_status make_unresized(stk_record_maker *m, const stk_image_plan *plan,
+                                 const stk_source_bytes *bytes, stk_image *out, stk_damage_report *damage,
+                                 stk_error *error)
+{
+    stk_image stored;
+    size_t row = (size_t)plan->width * plan->channels;
+    stk_mode mode = plan->channels == 1 ? STK_MODE_L : STK_MODE_RGB;
+    STK_TRY(stk_codec_decode(m->ctx, plan->info.encoding, bytes->data, bytes->n_bytes, mode, &stored, damage,
+                             error));
+    *out = stored;
+    if (plan->orientation == 1 && stored.stride == row) return STK_OK;
+    STK_TRY(stk_buffer_resize(&m->encoded, row * plan->height, error));
+    stk_turn_pixels(stk_turn_of(plan->orientation), &stored, m->encoded.data, row);
+    *out = (stk_image){.pixels = m->encoded.data,
+                       .stride = row,
+                       .width = plan->width,
+                       .height = plan->height,
+                       .channels = plan->channels};
+    return STK_OK;
+}
+
 /* Turned, resized pixels of the whole image, rows without gaps; in the context or in maker->encoded. */
 static stk_status make_pixels(stk_record_maker *m, const stk_image_plan *plan, const stk_source_bytes *bytes,
                               stk_image *out, stk_damage_report *damage, stk_error *error)
 {
     size_t row = (size_t)plan->target_width * plan->channels, n_bytes;
-    if (plan->orientation == 1 && !plan->resized) {
-        stk_mode mode = plan->channels == 1 ? STK_MODE_L : STK_MODE_RGB;
-        STK_TRY(stk_codec_decode(m->ctx, plan->info.encoding, bytes->data, bytes->n_bytes, mode, out, damage,
-                                 error));
-        if (out->stride == row) return STK_OK;
-        STK_TRY(stk_buffer_resize(&m->encoded, row * out->height, error));
-        for (uint32_t y = 0; y < out->height; y++)
-            memcpy(m->encoded.data + y * row, out->pixels + y * out->stride, row);
-        out->pixels = m->encoded.data;
-        out->stride = row;
-        return STK_OK;
-    }
+    if (!plan->resized) return make_unresized(m, plan, bytes, out, damage, error);
     if (!stk_mul_size(row, plan->target_height, &n_bytes)) return stk_fail_memory(error, "a picture");
     STK_TRY(stk_buffer_resize(&m->encoded, n_bytes, error));
     stk_render_job job = {
@@ -279,12 +291,21 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     return make_record(m, &plan, source, bytes, p, error);
 }
 
+/* What an outlier took is given back before the next file. */
+static void release_outliers(stk_record_maker *m)
+{
+    enum { KEEP_BYTES = 16 << 20 };
+    if (m->encoded.capacity > KEEP_BYTES) stk_buffer_free(&m->encoded);
+    if (m->cached.capacity > KEEP_BYTES) stk_buffer_free(&m->cached);
+}
+
 stk_status stk_record_make(stk_record_maker *m, const stk_source *source, stk_product *p, stk_error *error)
 {
     const stk_pack_options *o = m->recipe->options;
     const stk_sources *sources = m->reader.sources;
     stk_source_bytes bytes;
     *p = (stk_product){.failure = STK_OK};
+    release_outliers(m);
     if (stk_settle_by_state(sources, source, p)) return STK_OK;
     if (m->recipe->previous != NULL) {
         bool made = false;
