@@ -9,6 +9,7 @@
 #include <stoker/cpu.h>
 #include <stoker/loader.h>
 
+#include "bench_feed.h"
 #include "class_mix.h"
 #include "cli_value.h"
 #include "commands.h"
@@ -27,6 +28,7 @@ typedef enum bench_transform {
 typedef struct bench_args {
     stk_loader_options loader;
     stk_dataset_options dataset;
+    stk_uploader_options uploader;
     uint32_t width, height; /* 0 = the transform's default */
     int transform;
     double seconds;
@@ -35,13 +37,13 @@ typedef struct bench_args {
 } bench_args;
 
 typedef struct bench_result {
-    uint64_t images, batches, bad, epochs;
-    double seconds, open_s, first_batch_s;
+    uint64_t images, batches, epochs;
+    double seconds, first_batch_s;
     uint64_t first_epoch_images; /* of those, within the first epoch; 0 seconds when it did not end */
     double first_epoch_s;
-    size_t sample_bytes;
+    uint64_t delivered_bytes;
     uint32_t batch_size;
-    stk_loader_stats stats;
+    bench_feed_stats stats;
     class_mix mix;
     double exact_mix; /* < 0: not known */
     const char *cpu;
@@ -66,6 +68,11 @@ static const cli_choice verify_words[] = {
     {"first", STK_VERIFY_FIRST}, {"always", STK_VERIFY_ALWAYS}, {"off", STK_VERIFY_OFF}, {NULL, 0}};
 static const cli_choice bad_words[] = {
     {"error", STK_ON_BAD_ERROR}, {"skip", STK_ON_BAD_SKIP}, {"substitute", STK_ON_BAD_SUBSTITUTE}, {NULL, 0}};
+
+static const cli_choice decode_words[] = {
+    {"auto", STK_DECODE_AUTO}, {"cpu", STK_DECODE_CPU}, {"gpu", STK_DECODE_GPU}, {NULL, 0}};
+static const cli_choice resident_words[] = {
+    {"auto", STK_RESIDENT_AUTO}, {"on", STK_RESIDENT_ON}, {"off", STK_RESIDENT_OFF}, {NULL, 0}};
 
 static const char *parse_size(void *args, const char *value)
 {
@@ -106,7 +113,20 @@ static const cli_option options[] = {
      .name = "device",
      .argument = "NAME",
      AT(device),
-     .help = "Where batches go: cpu (default)."},
+     .help = "Where batches go: cpu (default), cuda or cuda:N; dummy runs the device's part on the CPU, for "
+             "tests."},
+    {.kind = CLI_CHOICE,
+     .name = "decode",
+     .argument = "WHERE",
+     AT(uploader.decode),
+     .choices = decode_words,
+     .help = "With a device: auto (default; the device wherever the records allow it), cpu or gpu."},
+    {.kind = CLI_CHOICE,
+     .name = "resident",
+     .argument = "WHEN",
+     AT(uploader.resident),
+     .choices = resident_words,
+     .help = "With a device: keep the compressed records in its memory: off (default), on or auto."},
     {.letter = 's',
      .kind = CLI_REAL,
      .name = "seconds",
@@ -205,14 +225,14 @@ static void set_transform(bench_args *args)
 }
 
 /* Takes batches until the time is over. The clock starts when the first batch is there. */
-static stk_status measure(stk_loader *loader, double seconds, double opened_s, bench_result *out,
+static stk_status measure(bench_feed *feed, double seconds, double opened_s, bench_result *out,
                           stk_error *error)
 {
     double start = 0, now = 0;
     bool started = false;
     do {
-        stk_batch *batch = NULL;
-        stk_status status = stk_loader_next(loader, -1, &batch, error);
+        stk_status status = bench_feed_next(feed, error);
+        if (status == STK_OK && !started) status = bench_feed_finish(feed, error);
         now = progress_now_s();
         if (status == STK_END) {
             if (out->epochs++ == 0 && started) {
@@ -223,20 +243,20 @@ static stk_status measure(stk_loader *loader, double seconds, double opened_s, b
         }
         if (status != STK_OK) return status;
         if (started) {
-            out->images += batch->n_valid;
+            out->images += feed->n_valid;
+            out->delivered_bytes += feed->n_bytes;
             out->batches++;
         } else {
             out->first_batch_s = now - opened_s;
-            out->sample_bytes = batch->sample_bytes;
             start = now;
             started = true;
         }
-        class_mix_add(&out->mix, batch->labels, batch->n);
-        stk_batch_release(batch);
+        class_mix_add(&out->mix, feed->labels, feed->n);
     } while (!started || now - start < seconds);
-    out->seconds = now - start;
-    stk_loader_get_stats(loader, &out->stats);
-    return STK_OK;
+    stk_status status = bench_feed_finish(feed, error);
+    out->seconds = progress_now_s() - start;
+    bench_feed_get_stats(feed, &out->stats);
+    return status;
 }
 
 /* The exact shuffle's expectation, from the labels of all records. */
@@ -263,9 +283,18 @@ static double per_thread_share(uint64_t ns, const stk_loader_stats *stats, doubl
     return 100 * (double)ns * 1e-9 / (seconds * (stats->n_threads > 0 ? stats->n_threads : 1));
 }
 
+static void print_device(const stk_uploader_stats *stats)
+{
+    printf("device       %s; %s\n", stats->device_name, stats->decode);
+    printf("uploaded     %.1f MB in %.1f ms, decoded in %.1f ms of the device's time\n",
+           (double)stats->uploaded_bytes / 1e6, stats->upload_ms, stats->decode_ms);
+    printf("resident     %" PRIu64 " records, %.1f MB; %.1f MB of device memory in all\n",
+           stats->resident_records, (double)stats->resident_bytes / 1e6, (double)stats->device_bytes / 1e6);
+}
+
 static void print_text(const char *path, const bench_args *args, const bench_result *r)
 {
-    const stk_loader_stats *stats = &r->stats;
+    const stk_loader_stats *stats = &r->stats.loader;
     double whole = r->seconds + r->first_batch_s;
     printf("%s: %s %" PRIu32 "x%" PRIu32 " -> %s %s, batch %" PRIu32 ", %s order\n", path,
            cli_choice_name(transform_words, args->transform), args->width, args->height,
@@ -273,12 +302,12 @@ static void print_text(const char *path, const bench_args *args, const bench_res
            cli_choice_name(layout_words, (int)args->loader.layout), r->batch_size,
            cli_choice_name(order_words, (int)args->loader.order));
     printf("images/s     %.1f\n", (double)r->images / r->seconds);
-    if (r->first_epoch_s > 0 && r->images > r->first_epoch_images)
+    if (r->first_epoch_images > 0 && r->images > r->first_epoch_images)
         printf("             %.1f in the first epoch, %.1f after it\n",
                (double)r->first_epoch_images / r->first_epoch_s,
                (double)(r->images - r->first_epoch_images) / (r->seconds - r->first_epoch_s));
     printf("MB/s         %.1f read, %.1f delivered\n", (double)stats->bytes_read / whole / 1e6,
-           (double)r->images * (double)r->sample_bytes / r->seconds / 1e6);
+           (double)r->delivered_bytes / r->seconds / 1e6);
     printf("threads      %" PRIu32 " (%s kernels)\n", stats->n_threads, r->cpu);
     printf("first batch  %.1f ms after opening\n", r->first_batch_s * 1e3);
     printf(
@@ -287,25 +316,41 @@ static void print_text(const char *path, const bench_args *args, const bench_res
         per_thread_share(stats->read_ns, stats, whole), per_thread_share(stats->decode_ns, stats, whole),
         per_thread_share(stats->worker_wait_ns, stats, whole),
         100 * (double)stats->consumer_wait_ns * 1e-9 / whole);
+    if (r->stats.uploader.batches > 0) print_device(&r->stats.uploader);
     if (r->exact_mix >= 0)
         printf("classes      %.2f different ones in a batch on average; an exact shuffle has %.2f\n",
                class_mix_mean(&r->mix), r->exact_mix);
     if (stats->bad_samples > 0) printf("bad          %" PRIu64 " samples\n", stats->bad_samples);
 }
 
-static void json_stages(json_out *json, const stk_loader_stats *stats)
+static void json_stages(json_out *json, const bench_feed_stats *stats)
 {
+    const stk_loader_stats *loader = &stats->loader;
     json_begin(json, "stages", '{');
-    json_real(json, "read_s", (double)stats->read_ns * 1e-9, 6);
-    json_real(json, "decode_s", (double)stats->decode_ns * 1e-9, 6);
-    json_real(json, "worker_wait_s", (double)stats->worker_wait_ns * 1e-9, 6);
-    json_real(json, "consumer_wait_s", (double)stats->consumer_wait_ns * 1e-9, 6);
+    json_real(json, "read_s", (double)loader->read_ns * 1e-9, 6);
+    json_real(json, "decode_s", (double)loader->decode_ns * 1e-9, 6);
+    json_real(json, "worker_wait_s", (double)loader->worker_wait_ns * 1e-9, 6);
+    json_real(json, "consumer_wait_s", (double)loader->consumer_wait_ns * 1e-9, 6);
+    if (stats->uploader.batches > 0) {
+        json_real(json, "upload_s", stats->uploader.upload_ms * 1e-3, 6);
+        json_real(json, "device_decode_s", stats->uploader.decode_ms * 1e-3, 6);
+    }
     json_end(json, '}');
+}
+
+static void json_device(json_out *json, const stk_uploader_stats *stats)
+{
+    json_text(json, "device_name", stats->device_name);
+    json_text(json, "decode", stats->decode);
+    json_u64(json, "uploaded_bytes", stats->uploaded_bytes);
+    json_u64(json, "resident_records", stats->resident_records);
+    json_u64(json, "resident_bytes", stats->resident_bytes);
+    json_u64(json, "device_bytes", stats->device_bytes);
 }
 
 static void print_json(const bench_args *args, const bench_result *r)
 {
-    const stk_loader_stats *stats = &r->stats;
+    const stk_loader_stats *stats = &r->stats.loader;
     double whole = r->seconds + r->first_batch_s;
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
@@ -313,7 +358,7 @@ static void print_json(const bench_args *args, const bench_result *r)
     json_real(&json, "mb_per_s", (double)stats->bytes_read / whole / 1e6, 2);
     json_u64(&json, "threads", stats->n_threads);
     json_text(&json, "cpu", r->cpu);
-    json_stages(&json, stats);
+    json_stages(&json, &r->stats);
     json_text(&json, "device", args->device);
     json_text(&json, "transform", cli_choice_name(transform_words, args->transform));
     json_text(&json, "order", cli_choice_name(order_words, (int)args->loader.order));
@@ -323,10 +368,11 @@ static void print_json(const bench_args *args, const bench_result *r)
     json_real(&json, "seconds", r->seconds, 3);
     json_u64(&json, "epochs", r->epochs);
     json_real(&json, "first_batch_s", r->first_batch_s, 4);
-    if (r->first_epoch_s > 0)
+    if (r->first_epoch_images > 0)
         json_real(&json, "first_epoch_images_per_s", (double)r->first_epoch_images / r->first_epoch_s, 1);
     json_u64(&json, "bad_samples", stats->bad_samples);
     json_u64(&json, "slots", stats->slots);
+    if (r->stats.uploader.batches > 0) json_device(&json, &r->stats.uploader);
     if (r->exact_mix >= 0) {
         json_real(&json, "classes_per_batch", class_mix_mean(&r->mix), 3);
         json_real(&json, "classes_per_batch_exact", r->exact_mix, 3);
@@ -338,7 +384,7 @@ static void print_json(const bench_args *args, const bench_result *r)
 static stk_status bench(bench_args *args, const char *path, bench_result *out, stk_error *error)
 {
     stk_dataset *dataset = NULL;
-    stk_loader *loader = NULL;
+    bench_feed feed = {0};
     double opened_s = progress_now_s();
     stk_status status = stk_cpu_family(&out->cpu, error);
     if (status == STK_OK) status = stk_dataset_open(path, &args->dataset, &dataset, error);
@@ -350,11 +396,11 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
         status = STK_ERR_MEMORY;
         goto cleanup;
     }
-    status = stk_loader_open(dataset, &args->loader, &loader, error);
-    if (status == STK_OK) status = measure(loader, args->seconds, opened_s, out, error);
+    status = bench_feed_open(&feed, dataset, &args->loader, args->device, &args->uploader, error);
+    if (status == STK_OK) status = measure(&feed, args->seconds, opened_s, out, error);
     if (status == STK_OK) status = expect_mix(dataset, out, error);
 cleanup:
-    stk_loader_close(&loader);
+    bench_feed_close(&feed);
     stk_dataset_close(&dataset);
     return status;
 }
@@ -367,11 +413,10 @@ static int run(int argc, char **argv)
     stk_error error = {0};
     stk_loader_options_init(&args.loader);
     stk_dataset_options_init(&args.dataset);
+    stk_uploader_options_init(&args.uploader);
     args.loader.batch_size = 0;
     int code = cli_parse(&command_bench, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    if (strcmp(args.device, "cpu") != 0)
-        return cli_error(&command_bench, "--device: this build cannot use '%s'; use cpu", args.device);
     set_transform(&args);
     stk_status status = bench(&args, operands.items[0], &result, &error);
     if (status != STK_OK)

@@ -2,7 +2,6 @@
  *
  * stoker pack: the options of stk_pack() as a command. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 
 #include "cli_value.h"
 #include "commands.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
 
@@ -19,7 +19,7 @@ enum { NAMED_ISSUES = 1000, MAX_KINDS = 32 };
 typedef struct pack_args {
     stk_pack_options pack;
     cli_strings columns;
-    int progress;
+    int progress, resume;
     int format; /* index into format_words */
     bool json, quiet;
 } pack_args;
@@ -51,6 +51,20 @@ static const cli_choice mode_words[] = {{"RGB", STK_MODE_RGB}, {"L", STK_MODE_L}
 static const cli_choice filter_words[] = {{"bilinear", STK_FILTER_BILINEAR}, {"bicubic", STK_FILTER_BICUBIC},
                                           {"box", STK_FILTER_BOX},           {"hamming", STK_FILTER_HAMMING},
                                           {"lanczos", STK_FILTER_LANCZOS},   {NULL, 0}};
+
+static const char *parse_part(void *args, const char *value)
+{
+    stk_pack_options *pack = &((pack_args *)args)->pack;
+    char first[12];
+    const char *slash = strchr(value, '/');
+    if (slash == NULL || (size_t)(slash - value) >= sizeof first) return "is not K/N";
+    memcpy(first, value, (size_t)(slash - value));
+    first[slash - value] = '\0';
+    if (!cli_to_u32(first, &pack->part) || !cli_to_u32(slash + 1, &pack->n_parts) || pack->part < 1 ||
+        pack->part > pack->n_parts)
+        return "is not K/N with K from 1 to N";
+    return NULL;
+}
 
 static const cli_choice format_words[] = {{"stk", 1}, {"hdf5", 2}, {NULL, 0}};
 
@@ -263,6 +277,28 @@ static const cli_option options[] = {
      .min = 1,
      .max = 4294967295.0,
      .help = "Refuse larger files. Default just below 4GiB."},
+    OPTION_HEADING("Not doing things twice"),
+    {.kind = CLI_SWITCH,
+     .name = "resume",
+     AT(resume),
+     .help = "Go on where a killed pack of the same sources and options was. Default on; --no-resume starts "
+             "afresh."},
+    {.kind = CLI_FLAG,
+     .name = "rehash",
+     AT(pack.rehash),
+     .help = "With --force over an older DST: read every source file and compare its content. By default a "
+             "file with "
+             "the same path, size and time counts as unchanged, and its record is taken from the old DST."},
+    {.kind = CLI_STRING,
+     .name = "cache",
+     .argument = "DIR",
+     AT(pack.cache),
+     .help = "A folder of finished records, shared between outputs (see stoker-cache)."},
+    {.kind = CLI_CUSTOM,
+     .name = "part",
+     .argument = "K/N",
+     .parse = parse_part,
+     .help = "Pack part K of N only, for 'stoker merge': many machines, one data set."},
     OPTION_HEADING("Output and run"),
     {.letter = 'f',
      .kind = CLI_FLAG,
@@ -320,28 +356,22 @@ const cli_command command_pack = {
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the images under SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST is "
+        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST "
+        "is "
         "a file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
         "Files are recognised by content, not by name; those that are no images are ignored. Files that are "
         "left out, and why, are named on stderr and in DST.report.jsonl.",
     .options = options,
-    .exit_status =
-        "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images were left out\n"
-        "64 wrong command line",
+    .exit_status = "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images "
+                   "were left out\n"
+                   "64 wrong command line",
     .examples =
         "stoker pack photos/train train.stk\nstoker pack --manifest labels.csv --root photos train.stk\n"
         "stoker pack --resize short=256 photos/train small.stk",
     .min_operands = 1,
     .max_operands = 2,
     .run = run};
-
-static volatile sig_atomic_t interrupted;
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 static bool on_progress(void *user, const stk_pack_progress *p)
 {
@@ -354,7 +384,7 @@ static bool on_progress(void *user, const stk_pack_progress *p)
                             .bad = p->n_bad,
                             .unit = "files"};
     progress_update(&r->line, &state);
-    return interrupted == 0;
+    return !interrupted();
 }
 
 static void count_kind(pack_run *r, const stk_pack_issue *issue)
@@ -444,15 +474,6 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
                  report->verbatim);
 }
 
-static void catch_signals(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
 {
     if (!r->args->quiet) print_notes(r, dst, report);
@@ -465,7 +486,7 @@ static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
 
 static int run(int argc, char **argv)
 {
-    pack_args args = {.progress = -1};
+    pack_args args = {.progress = -1, .resume = -1};
     pack_run r = {.args = &args};
     cli_operands operands;
     stk_error error = {0};
@@ -479,18 +500,20 @@ static int run(int argc, char **argv)
     const char *dst = operands.items[operands.n - 1];
     args.pack.column_types = args.columns.items;
     args.pack.n_column_types = args.columns.n;
+    if (args.resume >= 0) args.pack.resume = args.resume == 1;
     if (args.format != 0) args.pack.format = cli_choice_name(format_words, args.format);
     if (args.pack.hdf5_filter != NULL && strcmp(args.pack.hdf5_filter, "none") == 0)
         args.pack.hdf5_filter = NULL;
     args.pack.progress = on_progress;
     args.pack.issue = on_issue;
     args.pack.user = &r;
-    catch_signals();
+    catch_interrupts();
     progress_start(&r.line, args.progress);
     stk_status status = stk_pack(src, dst, &args.pack, &report, &error);
     progress_clear(&r.line);
     if (status == STK_ERR_CANCELLED)
-        return cli_error(&command_pack, "interrupted; %s is as it was before", dst);
+        return cli_error(&command_pack,
+                         "interrupted; %s is as it was before, and the same command goes on from here", dst);
     if (status != STK_OK) return cli_fail(&command_pack, status, &error);
     return finish(&r, dst, &report);
 }

@@ -14,6 +14,8 @@ extern const cli_command command_ls;
 extern const cli_command command_extract;
 extern const cli_command command_verify;
 extern const cli_command command_bench;
+extern const cli_command command_merge;
+extern const cli_command command_cache;
 
 /* Options that several commands share, for their tables. T is the argument struct's type. */
 #define OPTION_JSON(T, member, what)                                                                         \

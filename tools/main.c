@@ -10,8 +10,9 @@
 #include "cli_help.h"
 #include "commands.h"
 
-static const cli_command *const commands[] = {&command_pack,   &command_info,  &command_ls, &command_extract,
-                                              &command_verify, &command_bench, NULL};
+static const cli_command *const commands[] = {&command_pack,    &command_info,   &command_ls,
+                                              &command_extract, &command_verify, &command_bench,
+                                              &command_merge,   &command_cache,  NULL};
 
 static const char description[] =
     "stoker packs folders of small image files into a few big files, once, and feeds training batches out of "

@@ -5,7 +5,7 @@
 stoker pack -q "$DATA/clothing" x.stk
 stoker bench --batch 81 x.stk
 echo "exit $?"
-stoker bench --device cuda x.stk
+stoker bench --device abacus x.stk
 echo "exit $?"
 stoker bench --transform none --seconds 0.1 x.stk
 echo "exit $?"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# When the disk is full the old output stays and nothing else does.
+# When the disk is full the old output stays, beside it what a second try goes on with.
 # shellcheck source=tests/cli/files/tree.sh
 . "$FILES/tree.sh"
 make_tree
@@ -15,4 +15,7 @@ cp "$DATA"/clothing/hat/*.jpg src/cat
 )
 echo "exit $?"
 cmp before x.stk && echo untouched
+find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort
+stoker pack -q --force --encode keep src x.stk
+echo "exit $?"
 find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Ctrl-C: the old output stays, no rubbish is left, exit code 1.
+# Ctrl-C: the old output stays, exit code 1; the same command goes on.
 # shellcheck source=tests/cli/files/tree.sh
 . "$FILES/tree.sh"
 mkdir -p src/a
@@ -15,4 +15,6 @@ kill -INT $pid
 wait $pid
 echo "exit $?"
 cat x.stk
+stoker pack -q --force -j 1 src x.stk
+echo "exit $?"
 find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort
