@@ -56,53 +56,33 @@ def normalised(images, device):
     return ((images.to(device).float() - mean) / std).contiguous(memory_format=torch.channels_last)
 
 
-def accuracy(model, loader, device):
+def accuracy(model, loader, n_images, device):
     model.eval()
     right = 0
     with torch.no_grad():
         for images, labels in loader:
             right += int((model(normalised(images, device)).argmax(1) == labels.to(device)).sum())
-    return right / len(loader.dataset)
+    return right / n_images
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--batch-size", type=int, default=512)
-    parser.add_argument("--lr", type=float, default=0.4)
-    parser.add_argument("--hold-out", type=int, default=5000)
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    args = parser.parse_args()
-
-    torch.manual_seed(args.seed)
-    torch.backends.cudnn.benchmark = True
-    dataset = stoker.open(args.data)
-    training, held_out = split(dataset, args.hold_out)
-    train = stoker.Loader(
-        training, args.batch_size, transform=stoker.PadCrop(32, 4), seed=args.seed, last="drop", device="cpu"
-    )
-    val = stoker.Loader(held_out, 1000, transform=stoker.Resize(32), device="cpu")
-
+def train(model, loader, val, n_val, args, say=print):
+    """Trains model in place; loader and val give (uint8 images NCHW, labels). Returns the last accuracy."""
     device = torch.device(args.device)
-    model = resnet18(len(dataset.classes) or int(dataset.labels.max()) + 1, args.width)
     model = model.to(device, memory_format=torch.channels_last)
     decay = [p for p in model.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if p.ndim <= 1]
     optimizer = torch.optim.SGD(
         [{"params": decay, "weight_decay": 5e-4}, {"params": rest}], lr=args.lr, momentum=0.9, nesterov=True
     )
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.lr, total_steps=args.epochs * len(train))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.lr, total_steps=args.epochs * len(loader))
     loss_function = nn.CrossEntropyLoss(label_smoothing=0.1)
     mixed = device.type == "cuda"
     scaler = torch.cuda.amp.GradScaler(enabled=mixed)
-
+    result = 0.0
     start = time.perf_counter()
     for epoch in range(args.epochs):
         model.train()
-        for images, labels in train:
+        for images, labels in loader:
             with torch.autocast(device.type, dtype=torch.float16 if mixed else torch.bfloat16, enabled=mixed):
                 loss = loss_function(model(normalised(images, device)), labels.to(device))
             optimizer.zero_grad(set_to_none=True)
@@ -110,10 +90,37 @@ def main():
             scaler.step(optimizer)
             scaler.update()
             schedule.step()
-        seconds = time.perf_counter() - start
-        rate = (epoch + 1) * len(train) * args.batch_size / seconds
-        result = accuracy(model, val, device)
-        print(f"epoch {epoch + 1:3}  {rate:9,.0f} images/s  held-out accuracy {result:.4f}", flush=True)
+        result = accuracy(model, val, n_val, device)
+        rate = (epoch + 1) * len(loader) * args.batch_size / (time.perf_counter() - start)
+        say(f"epoch {epoch + 1:3}  {rate:9,.0f} images/s  held-out accuracy {result:.4f}", flush=True)
+    return result
+
+
+def arguments(parser):
+    parser.add_argument("data")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--lr", type=float, default=0.4)
+    parser.add_argument("--hold-out", type=int, default=5000)
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    return parser
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments(parser).add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    torch.backends.cudnn.benchmark = True
+    dataset = stoker.open(args.data)
+    training, held_out = split(dataset, args.hold_out)
+    loader = stoker.Loader(
+        training, args.batch_size, transform=stoker.PadCrop(32, 4), seed=args.seed, last="drop", device=args.device
+    )
+    val = stoker.Loader(held_out, 1000, transform=stoker.Resize(32), device=args.device)
+    n_classes = len(dataset.classes) or int(dataset.labels.max()) + 1
+    train(resnet18(n_classes, args.width), loader, val, len(held_out), args)
 
 
 if __name__ == "__main__":
