@@ -99,13 +99,13 @@ typedef struct stk_gpu_strip {
 
 /* Stages whose blocks are (some rows, image); an image's own row count may be less than the group's greatest. */
 enum { STK_GPU_COLOR, STK_GPU_FIRST, STK_GPU_SECOND, STK_GPU_STAGES };
-/* Strips of narrow lines, of which two fit into shared memory, and of wide ones, which take longer and come first. */
+/* Strips of wide lines need more shared memory and take longer: they are launched apart, and first. */
 enum { STK_GPU_NARROW, STK_GPU_WIDE, STK_GPU_WIDTHS };
 enum {
     STK_GPU_SEGMENTS_PER_ITEM = 128,
     STK_GPU_ROWS_PER_BLOCK = 8,
     STK_GPU_STRIP_LINES = 8,
-    STK_GPU_NARROW_LINE = 944, /* bytes; two strips of these fit into 48 KB with what else is there */
+    STK_GPU_NARROW_LINE = 944, /* bytes */
     STK_GPU_WIDEST_LINE = 1968, /* bytes of a line that the fused way takes: eight, of three channels, in 48 KB */
     STK_GPU_FUSED_SIDE = 640,   /* of an output, likewise */
     STK_GPU_MAX_SIDE = 16384 /* of an output */

@@ -278,20 +278,20 @@ template <typename T, bool U8> stk_status run_last(const stk_gpu_device *d, cons
     return STK_OK;
 }
 
-/* Strips [first, first + n); with room for `strips` of them at a time. */
-void launch_front(const stk_gpu_group *g, uint32_t first, uint32_t n, uint32_t line_bytes, uint32_t strips, cudaStream_t s)
+/* Strips [first, first + n) of lines of at most so many bytes. */
+void launch_front(const stk_gpu_group *g, uint32_t first, uint32_t n, uint32_t line_bytes, cudaStream_t s)
 {
     if (n == 0) return;
-    const uint32_t each = stk::strips_each(n), one = (uint32_t)stk::front_shared(line_bytes);
-    stk::front<<<blocks(n, each), stk::FRONT_THREADS, one * strips, s>>>(*g, first, first + n, each, strips > 1 ? one : 0);
+    const uint32_t each = stk::strips_each(n);
+    stk::front<<<blocks(n, each), stk::FRONT_THREADS, stk::front_shared(line_bytes), s>>>(*g, first, first + n, each);
 }
 
 void launch_pictures(const stk_gpu_group *g, cudaStream_t s)
 {
     const uint32_t *rows = g->rows, per = STK_GPU_ROWS_PER_BLOCK, n = g->n_others;
-    launch_front(g, 0, g->n_strips[STK_GPU_WIDE], g->widest_line, 1, s);
-    launch_front(g, g->n_strips[STK_GPU_WIDE], g->n_strips[STK_GPU_NARROW],
-                 g->widest_line < STK_GPU_NARROW_LINE ? g->widest_line : (uint32_t)STK_GPU_NARROW_LINE, 2, s);
+    const uint32_t wide = g->n_strips[STK_GPU_WIDE], widest = g->widest_line;
+    launch_front(g, 0, wide, widest, s);
+    launch_front(g, wide, g->n_strips[STK_GPU_NARROW], widest < STK_GPU_NARROW_LINE ? widest : (uint32_t)STK_GPU_NARROW_LINE, s);
     if (n == 0) return;
     if (rows[STK_GPU_COLOR] > 0) stk::color<<<dim3(blocks(rows[STK_GPU_COLOR], per), n), stk::THREADS, 0, s>>>(*g);
     if (rows[STK_GPU_FIRST] > 0)

@@ -150,6 +150,21 @@ __device__ __forceinline__ void chroma8(const Planes &p, int block, int y, uint2
     }
 }
 
+/* The loads of a row of a block that is not subsampled, apart from what is made of them: so that a thread can ask for
+ * several before it waits. */
+__device__ __forceinline__ void load8(const Planes &p, int block, int y, uint2 v[3])
+{
+    const uint32_t at = (uint32_t)(y >> 3) * p.row0 + block * 64 + (y & 7) * 8;
+    #pragma unroll
+    for (int c = 0; c < 3; c++) v[c] = __ldg((const uint2 *)(p.at[c] + at));
+}
+
+__device__ __forceinline__ void color8_of(const uint2 v[3], uint2 rgb[3])
+{
+    ycc4(v[0].x, v[1].x, v[2].x, rgb[0].x, rgb[1].x, rgb[2].x);
+    ycc4(v[0].y, v[1].y, v[2].y, rgb[0].y, rgb[1].y, rgb[2].y);
+}
+
 __device__ __forceinline__ void color8(const Planes &p, int block, int y, uint2 rgb[3])
 {
     const uint2 luma = __ldg((const uint2 *)(p.at[0] + (uint32_t)(y >> 3) * p.row0 + block * 64 + (y & 7) * 8));

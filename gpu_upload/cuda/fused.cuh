@@ -77,6 +77,35 @@ __device__ __forceinline__ uint32_t shared_word(uint32_t at)
     return v;
 }
 
+/* Rows of pictures without subsampling, the common case: two groups of eight pixels at a time. */
+__device__ __forceinline__ void color_rows_plain(const stk_gpu_image *im, const Planes &p, int line0, int n, uint8_t *lines,
+                                                 uint32_t stride)
+{
+    const stk_gpu_fused *f = &im->fused;
+    const int first = (im->crop_x - im->planes[0].x0 - f->lead) / 8, total = (f->lead + (int)f->line + 7) / 8 * LINES;
+    const int y = im->crop_y + line0 - im->planes[0].y0;
+    for (int i = threadIdx.x; i < total; i += 2 * FRONT_THREADS) {
+        uint2 v[2][3];
+        bool here[2];
+        #pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const int j = i + k * FRONT_THREADS;
+            here[k] = j < total && (j & 7) < n;
+            if (here[k]) load8(p, first + (j >> 3), y + (j & 7), v[k]);
+        }
+        #pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const int j = i + k * FRONT_THREADS;
+            uint2 rgb[3];
+            if (!here[k]) continue;
+            color8_of(v[k], rgb);
+            uint8_t *to = lines + (j & 7) * 3 * stride + (j >> 3) * 8;
+            #pragma unroll
+            for (int c = 0; c < 3; c++) *(uint2 *)(to + c * stride) = rgb[c];
+        }
+    }
+}
+
 /* Colour of the strip's lines into lines[line][channel]. Whole blocks of eight pixels: rows. */
 __device__ __forceinline__ void color_rows(const stk_gpu_image *im, const Planes &p, int line0, int n, uint8_t *lines, uint32_t stride)
 {
@@ -234,6 +263,7 @@ __device__ __forceinline__ void front_color(const FrontImage *of, const stk_gpu_
     const uint32_t stride = front_stride(f->line_bytes);
     if (!f->words) color_pixels(g, im, line0, n, lines, stride);
     else if (f->across) color_columns(im, of->planes, line0, lines, stride);
+    else if (of->planes.method == COLOR8_NONE) color_rows_plain(im, of->planes, line0, n, lines, stride);
     else color_rows(im, of->planes, line0, n, lines, stride);
 }
 
@@ -244,37 +274,29 @@ __device__ __forceinline__ void front_pass(const FrontImage *of, const stk_gpu_g
     else first_pass_of<false>(&of->image, g, strip, at, stride, taps);
 }
 
-/* A block takes `each` strips of the list [first, end), mostly of one image. With room for two strips (`half` bytes
- * each) the next one's colour goes before this one's pass, so that one barrier a strip is enough and warps that wait
- * for memory have others beside them that compute. half = 0: one strip at a time. */
-__global__ void __launch_bounds__(FRONT_THREADS, 4) front(const stk_gpu_group g, uint32_t first, uint32_t end, uint32_t each, uint32_t half)
+/* A block takes `each` strips of the list [first, end), mostly of one image. Room for two strips, so that one's colour
+ * goes beside the other's pass, was no faster. */
+__global__ void __launch_bounds__(FRONT_THREADS, 4) front(const stk_gpu_group g, uint32_t first, uint32_t end, uint32_t each)
 {
     extern __shared__ __align__(128) uint8_t memory[];
     __shared__ __align__(16) FrontImage shared;
-    const uint32_t begin = first + blockIdx.x * each, n = min(each, end - begin);
     __shared__ stk_gpu_strip strips[MOST_STRIPS];
-    uint32_t image = 0xffffffffu, parity = 0;
+    const uint32_t begin = first + blockIdx.x * each, n = min(each, end - begin);
+    uint32_t image = 0xffffffffu;
     Taps taps = {};
     if (threadIdx.x < n) strips[threadIdx.x] = g.strips[begin + threadIdx.x];
-    __syncthreads();
     #pragma unroll 1
     for (uint32_t i = 0; i < n; i++) {
+        __syncthreads(); /* the list is there; the last pass is over */
         const stk_gpu_strip strip = strips[i];
-        const bool next_too = half != 0 && i + 1 < n && strips[i + 1].image == strip.image;
         if (strip.image != image) {
-            __syncthreads(); /* the last pass is over */
             image = strip.image;
             front_image(&shared, g, image);
             taps = load_taps(&shared.image, g.axes, threadIdx.x);
-            front_color(&shared, g, strip.strip, memory + parity * half);
-        } else if (half == 0) {
-            __syncthreads();
-            front_color(&shared, g, strip.strip, memory);
         }
+        front_color(&shared, g, strip.strip, memory);
         __syncthreads();
-        if (next_too) front_color(&shared, g, strip.strip + 1, memory + (parity ^ 1) * half);
-        front_pass(&shared, g, strip.strip, memory + parity * half, taps);
-        if (half != 0) parity ^= 1;
+        front_pass(&shared, g, strip.strip, memory, taps);
     }
 }
 
