@@ -15,8 +15,8 @@
  *   --cold           forget the page cache before each epoch and measure whole epochs
  *   --into DIR       /dev/shm
  *
- * One line a data set: images/s of the first epoch (with checksums) and of later ones, output bytes/s as a share of
- * memcpy's for pieces of the same size at random places, the loader's own share of the threads' time. */
+ * One line a data set: images/s of the first epoch (with checksums) and of later ones, output bytes/s as a share
+ * of memcpy's for pieces of the same size at random places, the loader's own share of the threads' time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -242,12 +242,14 @@ static void measure(const char *name, const char *path, const settings *s, const
     double busy = took * after.n_threads * 1e9 - (double)(after.worker_wait_ns - before.worker_wait_ns);
     double work = (double)(after.decode_ns - before.decode_ns);
     qsort(rates, (size_t)s->repeats, sizeof *rates, by_value);
-    double median = rates[s->repeats / 2], copy = memcpy_rate(sample_bytes, (size_t)stk_dataset_bytes(d), o.batch_size);
+    double median = rates[s->repeats / 2],
+           copy = memcpy_rate(sample_bytes, (size_t)stk_dataset_bytes(d), o.batch_size);
     double stored = (double)stk_dataset_bytes(d) / (double)stk_dataset_len(d);
-    printf("%-10s %s, %u thread%s, batch %u, %s: %.0f images/s (%.0f .. %.0f)%s, first epoch %.0f, first batch %.1f ms; "
+    printf("%-10s %s, %u thread%s, batch %u, %s: %.0f images/s (%.0f .. %.0f)%s, first epoch %.0f, first batch "
+           "%.1f ms; "
            "out %.2f GB/s = %.0f %% of memcpy's %.2f; stored %.0f MB/s; not decoding %.1f %%\n",
-           name, transform, after.n_threads, after.n_threads == 1 ? "" : "s", o.batch_size, stk_dataset_road(d), median,
-           rates[0], rates[s->repeats - 1], s->cold ? " cold" : "", first, first_batch * 1e3,
+           name, transform, after.n_threads, after.n_threads == 1 ? "" : "s", o.batch_size, stk_dataset_road(d),
+           median, rates[0], rates[s->repeats - 1], s->cold ? " cold" : "", first, first_batch * 1e3,
            median * (double)sample_bytes * 1e-9, 100 * median * (double)sample_bytes / copy, copy * 1e-9,
            median * stored * 1e-6, 100 * (busy - work) / busy);
     stk_dataset_close(&d);
@@ -263,7 +265,8 @@ static int one_of(const char *value, const char *const *names)
 
 int main(int argc, char **argv)
 {
-    static const char *const orders[] = {"shuffle", "sequential", "page", NULL}, *const roads[] = {"auto", "mmap", "pread", NULL};
+    static const char *const orders[] = {"shuffle", "sequential", "page", NULL}, *const roads[] = {"auto", "mmap",
+                                                                                                   "pread", NULL};
     settings s = {.into = "/dev/shm", .threads = 1, .seconds = 3, .repeats = 5};
     int n_measured = 0;
     for (int i = 1; i < argc; i++) {

@@ -72,7 +72,8 @@ static void unescape(char *text)
 {
     char *out = text;
     for (const char *p = text; *p != '\0'; p++) {
-        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' && p[3] <= '7') {
+        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
+            p[3] <= '7') {
             *out++ = (char)((p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0'));
             p += 3;
         } else {
@@ -133,7 +134,8 @@ static bool find_hierarchy(const char *root, const char *controller, bool v2, hi
         char *mount_root, *mount, *type, *super;
         line[strcspn(line, "\n")] = '\0';
         if (!parse_mount(line, &mount_root, &mount, &type, &super)) continue;
-        if (v2 ? strcmp(type, "cgroup2") != 0 : strcmp(type, "cgroup") != 0 || !list_has(super, controller)) continue;
+        if (v2 ? strcmp(type, "cgroup2") != 0 : strcmp(type, "cgroup") != 0 || !list_has(super, controller))
+            continue;
         h->v2 = v2;
         n = snprintf(h->mount, sizeof h->mount, "%s", mount);
         found = n >= 0 && (size_t)n < sizeof h->mount && place_group(h, mount_root, group);
@@ -144,7 +146,8 @@ static bool find_hierarchy(const char *root, const char *controller, bool v2, hi
 }
 
 /* Calls look for the group's folder and each one above it up to the mount point. */
-static void walk_up(const char *root, const hierarchy *h, void (*look)(const char *, const char *, void *), void *user)
+static void walk_up(const char *root, const hierarchy *h, void (*look)(const char *, const char *, void *),
+                    void *user)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%s", h->group);
@@ -195,7 +198,8 @@ static void look_cpu_v2(const char *root, const char *folder, void *user)
     const char *rest;
     uint64_t quota_us, period_us;
     if (!read_value(root, folder, "cpu.max", text, sizeof text)) return;
-    if (!parse_positive(text, &rest, &quota_us) || *rest != ' ' || !parse_positive(rest + 1, NULL, &period_us)) return;
+    if (!parse_positive(text, &rest, &quota_us) || *rest != ' ' || !parse_positive(rest + 1, NULL, &period_us))
+        return;
     take_quota(user, quota_us, period_us);
 }
 

@@ -21,7 +21,8 @@ void stk_dataset_options_init(stk_dataset_options *options)
 static stk_status check_options(const stk_dataset_options *o, stk_error *error)
 {
     if (o->struct_size != sizeof *o)
-        return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by stk_dataset_options_init of this version");
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "options were not filled by stk_dataset_options_init of this version");
     if ((unsigned)o->io > STK_IO_PREAD) return stk_fail(error, STK_ERR_ARGUMENT, "options.io is out of range");
     if ((unsigned)o->verify > STK_VERIFY_OFF)
         return stk_fail(error, STK_ERR_ARGUMENT, "options.verify is out of range");
@@ -35,7 +36,8 @@ static uint32_t find_column(const stk_storage *storage, const char *name)
     return UINT32_MAX;
 }
 
-stk_status stk_dataset_open(const char *path, const stk_dataset_options *options, stk_dataset **out, stk_error *error)
+stk_status stk_dataset_open(const char *path, const stk_dataset_options *options, stk_dataset **out,
+                            stk_error *error)
 {
     if (out == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
@@ -180,13 +182,15 @@ stk_status stk_dataset_record(const stk_dataset *d, uint64_t i, stk_record_info 
     return STK_OK;
 }
 
-stk_status stk_dataset_tables(const stk_dataset *d, const stk_row *row, const stk_tile_tables **out, stk_error *error)
+stk_status stk_dataset_tables(const stk_dataset *d, const stk_row *row, const stk_tile_tables **out,
+                              stk_error *error)
 {
     *out = NULL;
     if (row->tables == 0) return STK_OK;
     uint32_t set = row->tables - 1;
     if (set >= d->storage->n_table_sets)
-        return stk_fail(error, STK_ERR_CORRUPT, "the record names table set %u of %u", set, d->storage->n_table_sets);
+        return stk_fail(error, STK_ERR_CORRUPT, "the record names table set %u of %u", set,
+                        d->storage->n_table_sets);
     stk_tile_tables *tables = atomic_load_explicit(&d->tables[set], memory_order_acquire);
     if (tables == NULL) {
         const uint8_t *blob;

@@ -53,7 +53,8 @@ static stk_status extract(const stk_dataset *d, stk_workbench *bench, uint64_t i
     const uint8_t *data;
     stk_payload_begin_round(&bench->payload);
     STK_TRY(stk_payload_get(d->payload, &bench->payload, i, row, &data, error));
-    if (row->encoding == STK_ENCODING_UNKNOWN) row->encoding = (uint8_t)stk_codec_sniff(data, (size_t)row->n_bytes);
+    if (row->encoding == STK_ENCODING_UNKNOWN)
+        row->encoding = (uint8_t)stk_codec_sniff(data, (size_t)row->n_bytes);
     if (row->encoding == STK_ENCODING_RAW) return raw_to_png(d, bench, row, data, out, error);
     if (row->encoding == STK_ENCODING_TILES) {
         const stk_tile_tables *tables;

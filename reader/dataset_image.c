@@ -20,14 +20,16 @@ void stk_image_request_init(stk_image_request *request)
 static stk_status fill_job(const stk_image_request *r, stk_render_job *job, stk_error *error)
 {
     if (r->struct_size != sizeof *r)
-        return stk_fail(error, STK_ERR_ARGUMENT, "request was not filled by stk_image_request_init of this version");
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "request was not filled by stk_image_request_init of this version");
     stk_box box = r->box;
     if (box.x == 0 && box.y == 0 && box.width == 0 && box.height == 0)
         box = (stk_box){.width = (int32_t)job->width, .height = (int32_t)job->height};
     if (box.x < 0 || box.y < 0 || box.width < 1 || box.height < 1 ||
         (int64_t)box.x + box.width > (int64_t)job->width || (int64_t)box.y + box.height > (int64_t)job->height)
-        return stk_fail(error, STK_ERR_ARGUMENT, "the box x=%d y=%d width=%d height=%d does not lie in the %ux%u image",
-                        box.x, box.y, box.width, box.height, job->width, job->height);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "the box x=%d y=%d width=%d height=%d does not lie in the %ux%u image", box.x, box.y,
+                        box.width, box.height, job->width, job->height);
     job->box = box;
     job->full_width = job->out_width = r->out_width != 0 ? r->out_width : (uint32_t)box.width;
     job->full_height = job->out_height = r->out_height != 0 ? r->out_height : (uint32_t)box.height;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stk_verify: structure first (the storage's own check), then every payload, in blocks of records that threads take
- * in turn. Findings of a block are kept until all blocks before it are done, so that they are reported in
+ * stk_verify: structure first (the storage's own check), then every payload, in blocks of records that threads
+ * take in turn. Findings of a block are kept until all blocks before it are done, so that they are reported in
  * record order, by the calling thread. */
 #include <stoker/verify.h>
 
@@ -90,7 +90,8 @@ static stk_status stretch_get(stk_storage *storage, stretch *s, const stk_row *r
     bool inside = row->offset >= s->offset && row->offset - s->offset <= s->buffer->n_bytes &&
                   row->n_bytes <= s->buffer->n_bytes - (row->offset - s->offset);
     if (!inside) {
-        uint64_t want = row->n_bytes > STRETCH_BYTES ? row->n_bytes : STRETCH_BYTES, rest = s->file_bytes - row->offset;
+        uint64_t want = row->n_bytes > STRETCH_BYTES ? row->n_bytes : STRETCH_BYTES,
+                 rest = s->file_bytes - row->offset;
         if (want > rest) want = rest;
         s->buffer->n_bytes = 0;
         s->offset = row->offset;
@@ -146,12 +147,14 @@ static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row
     if (row->encoding == STK_ENCODING_TILES || row->encoding == STK_ENCODING_RAW)
         return render_whole(d, bench, row, data, error);
     stk_damage_report damage = {0};
-    STK_TRY(stk_codec_check(bench->codec, (stk_encoding)row->encoding, data, (size_t)row->n_bytes, &damage, error));
+    STK_TRY(
+        stk_codec_check(bench->codec, (stk_encoding)row->encoding, data, (size_t)row->n_bytes, &damage, error));
     if ((damage.kinds & ~(uint32_t)STK_DAMAGE_EXTRANEOUS) == 0) return STK_OK;
     return stk_fail(error, STK_ERR_DAMAGED, "damaged: %s", damage.text);
 }
 
-static stk_status check_record(verifier *v, uint32_t thread, stretch *s, uint64_t i, stk_row *row, stk_error *error)
+static stk_status check_record(verifier *v, uint32_t thread, stretch *s, uint64_t i, stk_row *row,
+                               stk_error *error)
 {
     stk_storage *storage = v->dataset->storage;
     const uint8_t *data = NULL;
@@ -235,12 +238,14 @@ static void report(verifier *v, uint64_t record, uint64_t offset, uint32_t file,
     v->report->bad++;
     if (v->options->issue == NULL) return;
     if (record < storage->n_rows && v->dataset->path_column != UINT32_MAX &&
-        storage->ops->value(storage, v->dataset->path_column, record, path, sizeof path - 1, &value, NULL) == STK_OK)
+        storage->ops->value(storage, v->dataset->path_column, record, path, sizeof path - 1, &value, NULL) ==
+            STK_OK)
         path[value.is_null ? 0 : value.n_bytes] = '\0';
     else
         path[0] = '\0';
     if (storage->ops->file(storage, file, &opened, &n_bytes, NULL) != STK_OK) opened.path = "";
-    stk_verify_issue issue = {.record = record, .offset = offset, .file = opened.path, .path = path, .reason = reason};
+    stk_verify_issue issue = {
+        .record = record, .offset = offset, .file = opened.path, .path = path, .reason = reason};
     v->options->issue(v->options->user, &issue);
 }
 
@@ -265,7 +270,8 @@ static bool tell_progress(verifier *v, uint64_t blocks)
     return v->options->progress(v->options->user, done < n ? done : n, n, v->report->bytes);
 }
 
-/* Waits for the block, telling progress meanwhile. Lock held; false when the caller cancelled or a thread failed. */
+/* Waits for the block, telling progress meanwhile. Lock held; false when the caller cancelled or a thread
+ * failed. */
 static bool wait_block(verifier *v, uint64_t number)
 {
     block *b = &v->ring[number % BLOCKS_AHEAD];
@@ -363,7 +369,8 @@ stk_status stk_verify(const char *path, const stk_verify_options *options, stk_v
     stk_verify_options_init(&defaults);
     if (options == NULL) options = &defaults;
     if (options->struct_size != sizeof *options)
-        return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by stk_verify_options_init of this version");
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "options were not filled by stk_verify_options_init of this version");
     verifier *v = calloc(1, sizeof *v);
     if (v == NULL) return stk_fail_memory(error, "verifying");
     v->options = options;

@@ -34,8 +34,8 @@ static stk_status check_random_resized_crop(const stk_transform *t, stk_error *e
         return stk_fail(error, STK_ERR_ARGUMENT, "transform.scale must be 0 < min <= max <= 1, not %g, %g",
                         t->scale_min, t->scale_max);
     if (!(t->ratio_min > 0 && t->ratio_min <= t->ratio_max && t->ratio_max <= 1e6 && t->ratio_min >= 1e-6))
-        return stk_fail(error, STK_ERR_ARGUMENT, "transform.ratio must be 0 < min <= max, not %g, %g", t->ratio_min,
-                        t->ratio_max);
+        return stk_fail(error, STK_ERR_ARGUMENT, "transform.ratio must be 0 < min <= max, not %g, %g",
+                        t->ratio_min, t->ratio_max);
     return STK_OK;
 }
 
@@ -48,8 +48,8 @@ stk_status stk_geometry_rule_init(stk_geometry_rule *rule, const stk_transform *
         return stk_fail(error, STK_ERR_ARGUMENT, "transform.kind %d is unknown", (int)t->kind);
     if (t->kind != STK_TRANSFORM_NONE &&
         (t->out_width == 0 || t->out_height == 0 || t->out_width > MAX_SIDE || t->out_height > MAX_SIDE))
-        return stk_fail(error, STK_ERR_ARGUMENT, "transform's output size %ux%u must be 1 .. %d a side", t->out_width,
-                        t->out_height, MAX_SIDE);
+        return stk_fail(error, STK_ERR_ARGUMENT, "transform's output size %ux%u must be 1 .. %d a side",
+                        t->out_width, t->out_height, MAX_SIDE);
     if (t->kind == STK_TRANSFORM_RESIZE_CENTER_CROP && (t->resize_short == 0 || t->resize_short > MAX_SIDE))
         return stk_fail(error, STK_ERR_ARGUMENT, "transform.resize_short %u must be 1 .. %d", t->resize_short,
                         MAX_SIDE);
@@ -128,8 +128,8 @@ static stk_status resize_short_side(const stk_transform *t, stk_geometry *g, uin
     else
         w = size * width / height;
     if (w > INT32_MAX || h > INT32_MAX)
-        return stk_fail(error, STK_ERR_LIMIT, "the %ux%u image is too long and thin for resize_short %u", width, height,
-                        t->resize_short);
+        return stk_fail(error, STK_ERR_LIMIT, "the %ux%u image is too long and thin for resize_short %u", width,
+                        height, t->resize_short);
     g->full_width = (uint32_t)w;
     g->full_height = (uint32_t)h;
     g->window_x = centre_offset(g->full_width, t->out_width);
@@ -163,8 +163,9 @@ static stk_status given_box(const stk_transform *t, uint64_t epoch, uint64_t sam
     const stk_box *b = &g->box;
     if (b->x < 0 || b->y < 0 || b->width < 1 || b->height < 1 || (int64_t)b->x + b->width > (int64_t)width ||
         (int64_t)b->y + b->height > (int64_t)height)
-        return stk_fail(error, STK_ERR_ARGUMENT, "the box x=%d y=%d width=%d height=%d does not lie in the %ux%u image",
-                        b->x, b->y, b->width, b->height, width, height);
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "the box x=%d y=%d width=%d height=%d does not lie in the %ux%u image", b->x, b->y,
+                        b->width, b->height, width, height);
     return STK_OK;
 }
 

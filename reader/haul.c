@@ -226,7 +226,8 @@ void stk_haulage_resume(stk_haulage *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-stk_status stk_haulage_open(const stk_payload_source *source, uint32_t n_places, stk_haulage **out, stk_error *error)
+stk_status stk_haulage_open(const stk_payload_source *source, uint32_t n_places, stk_haulage **out,
+                            stk_error *error)
 {
     *out = NULL;
     stk_haulage *h = calloc(1, sizeof *h);

@@ -26,17 +26,18 @@ typedef struct stk_wanted {
 } stk_wanted;
 
 /* The source must outlive it. At most n_places sequence numbers in a row can be remembered. */
-stk_status stk_haulage_open(const stk_payload_source *source, uint32_t n_places, stk_haulage **out, stk_error *error);
+stk_status stk_haulage_open(const stk_payload_source *source, uint32_t n_places, stk_haulage **out,
+                            stk_error *error);
 /* No taker may be left. Reads under way are waited for. */
 void stk_haulage_close(stk_haulage **haulage);
 
-/* Queues one read for the records, which lie in one file, sorted by offset; gaps between them are read along. Waits
- * while the queue is full. False when it is being interrupted, or nothing can be read ahead here (no memory, no
- * thread): the decoders then read for themselves. */
+/* Queues one read for the records, which lie in one file, sorted by offset; gaps between them are read along.
+ * Waits while the queue is full. False when it is being interrupted, or nothing can be read ahead here (no memory,
+ * no thread): the decoders then read for themselves. */
 bool stk_haulage_fetch(stk_haulage *haulage, const stk_wanted *records, uint32_t n);
 
-/* The payload of a record that was queued, waiting until it is read. NULL when it was not, or could not be read. The bytes
- * stay until stk_haulage_done. */
+/* The payload of a record that was queued, waiting until it is read. NULL when it was not, or could not be read.
+ * The bytes stay until stk_haulage_done. */
 const uint8_t *stk_haulage_take(stk_haulage *haulage, uint64_t sequence, const stk_row *row, stk_haul **haul);
 void stk_haulage_done(stk_haulage *haulage, stk_haul *haul);
 

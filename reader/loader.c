@@ -67,13 +67,13 @@ static stk_status open_sampler(stk_loader *l, const stk_dataset *dataset, const 
                         .world = o->world,
                         .last = o->last};
     if (o->batch_size > s->length)
-        return stk_fail(error, STK_ERR_ARGUMENT, "batch_size %u is above the %llu samples of an epoch", o->batch_size,
-                        (unsigned long long)s->length);
+        return stk_fail(error, STK_ERR_ARGUMENT, "batch_size %u is above the %llu samples of an epoch",
+                        o->batch_size, (unsigned long long)s->length);
     if (stk_schedule_steps(s, 0) == 0)
-        return stk_fail(error, STK_ERR_ARGUMENT,
-                        "last=drop leaves no batch: %u ranks of batch_size %u need %llu samples, the epoch has %llu",
-                        o->world, o->batch_size, (unsigned long long)o->world * o->batch_size,
-                        (unsigned long long)s->length);
+        return stk_fail(
+            error, STK_ERR_ARGUMENT,
+            "last=drop leaves no batch: %u ranks of batch_size %u need %llu samples, the epoch has %llu", o->world,
+            o->batch_size, (unsigned long long)o->world * o->batch_size, (unsigned long long)s->length);
     return STK_OK;
 }
 
@@ -112,7 +112,8 @@ static stk_status plan_columns(stk_loader *l, const stk_dataset *dataset, const 
         stk_column column;
         STK_TRY(stk_dataset_column(dataset, o->columns[c], &column, error));
         l->column_bytes[c] = stk_type_size(column.type) * column.n_items;
-        l->columns[c] = (stk_column_plan){.column = o->columns[c], .type = column.type, .n_bytes = l->column_bytes[c]};
+        l->columns[c] =
+            (stk_column_plan){.column = o->columns[c], .type = column.type, .n_bytes = l->column_bytes[c]};
     }
     l->pipeline.columns = l->columns;
     l->pipeline.n_columns = o->n_columns;
@@ -191,8 +192,8 @@ static stk_status open_all(stk_loader *l, const stk_dataset *dataset, const stk_
     return stk_loader_team_start(l->n_workers, team_body, l, &l->team, error);
 }
 
-stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_options *options, const stk_work *work,
-                                stk_loader **out, stk_error *error)
+stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_options *options,
+                                const stk_work *work, stk_loader **out, stk_error *error)
 {
     if (out == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "out is NULL");
     *out = NULL;
@@ -244,9 +245,10 @@ void stk_loader_close(stk_loader **loader)
 static stk_status check_process(const stk_loader *l, stk_error *error)
 {
     if (l->pid == getpid()) return STK_OK;
-    return stk_fail(error, STK_ERR_STATE,
-                    "this loader was opened before fork(): its threads do not exist in the child process; open a loader "
-                    "of its own there");
+    return stk_fail(
+        error, STK_ERR_STATE,
+        "this loader was opened before fork(): its threads do not exist in the child process; open a loader "
+        "of its own there");
 }
 
 stk_status stk_loader_next(stk_loader *l, int timeout_ms, stk_batch **out, stk_error *error)

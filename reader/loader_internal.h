@@ -7,7 +7,7 @@
 #include "reader/work.h"
 
 /* As stk_loader_open, with another work on samples than decoding to pixels. */
-stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_options *options, const stk_work *work,
-                                stk_loader **out, stk_error *error);
+stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_options *options,
+                                const stk_work *work, stk_loader **out, stk_error *error);
 
 #endif

@@ -43,10 +43,11 @@ static stk_status check_columns(const stk_dataset *dataset, const stk_loader_opt
         stk_column column;
         STK_TRY(stk_dataset_column(dataset, o->columns[c], &column, error));
         if (stk_type_size(column.type) == 0 || column.n_items == 0)
-            return stk_fail(error, STK_ERR_ARGUMENT,
-                            "column '%s' (%s) cannot be delivered with batches: only numbers with a fixed count can; "
-                            "read it with stk_dataset_value",
-                            column.name, stk_type_name(column.type));
+            return stk_fail(
+                error, STK_ERR_ARGUMENT,
+                "column '%s' (%s) cannot be delivered with batches: only numbers with a fixed count can; "
+                "read it with stk_dataset_value",
+                column.name, stk_type_name(column.type));
     }
     return STK_OK;
 }
@@ -54,11 +55,13 @@ static stk_status check_columns(const stk_dataset *dataset, const stk_loader_opt
 stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader_options *o, stk_error *error)
 {
     if (o->struct_size != sizeof *o)
-        return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by stk_loader_options_init of this version");
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "options were not filled by stk_loader_options_init of this version");
     STK_TRY(check_enums(o, error));
     if (o->batch_size == 0) return stk_fail(error, STK_ERR_ARGUMENT, "batch_size must be at least 1");
     if (o->world == 0 || o->rank >= o->world)
-        return stk_fail(error, STK_ERR_ARGUMENT, "rank %u of world %u: rank must be 0 .. world - 1", o->rank, o->world);
+        return stk_fail(error, STK_ERR_ARGUMENT, "rank %u of world %u: rank must be 0 .. world - 1", o->rank,
+                        o->world);
     if (o->n_views == 0) return stk_fail(error, STK_ERR_ARGUMENT, "n_views must be at least 1");
     if ((uint64_t)o->batch_size * o->n_views > UINT32_MAX / 2)
         return stk_fail(error, STK_ERR_ARGUMENT, "batch_size %u times n_views %u is too large", o->batch_size,

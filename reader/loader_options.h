@@ -5,6 +5,7 @@
 #include <stoker/loader.h>
 
 /* Checks everything that can be said without opening anything. Errors: STK_ERR_ARGUMENT names the option. */
-stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader_options *options, stk_error *error);
+stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader_options *options,
+                                    stk_error *error);
 
 #endif

@@ -49,7 +49,8 @@ stk_status stk_state_write(const stk_state_identity *id, stk_place place, char *
 
 static stk_status not_a_state(const char *key, stk_error *error)
 {
-    return stk_fail(error, STK_ERR_ARGUMENT, "this is not a loader's state: \"%s\" is missing or not as expected", key);
+    return stk_fail(error, STK_ERR_ARGUMENT, "this is not a loader's state: \"%s\" is missing or not as expected",
+                    key);
 }
 
 static stk_status get_u64(const stk_json *state, const char *key, uint64_t *out, stk_error *error)
@@ -63,7 +64,8 @@ static stk_status expect_text(const stk_json *state, const char *key, const char
     const char *got = stk_json_string(stk_json_get(state, key), NULL);
     if (got == NULL) return not_a_state(key, error);
     if (strcmp(got, want) == 0) return STK_OK;
-    return stk_fail(error, STK_ERR_ARGUMENT, "the state belongs to another %s (%.64s, here %.64s)", what, got, want);
+    return stk_fail(error, STK_ERR_ARGUMENT, "the state belongs to another %s (%.64s, here %.64s)", what, got,
+                    want);
 }
 
 static stk_status expect_u64(const stk_json *state, const char *key, uint64_t want, const char *what,

@@ -26,6 +26,7 @@ stk_status stk_state_write(const stk_state_identity *identity, stk_place place, 
 
 /* Reads a place. STK_ERR_ARGUMENT when the text is no state or belongs to another data set, order, seed or
  * selection; STK_ERR_VERSION when a newer stoker wrote it. */
-stk_status stk_state_read(const stk_state_identity *identity, const char *text, stk_place *place, stk_error *error);
+stk_status stk_state_read(const stk_state_identity *identity, const char *text, stk_place *place,
+                          stk_error *error);
 
 #endif

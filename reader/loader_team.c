@@ -48,8 +48,8 @@ static void *wait_at_gate(void *argument)
 
 static stk_status cannot_start(int errno_value, uint32_t started, uint32_t n, stk_error *error)
 {
-    (void)stk_fail_errno(error, errno_value, "only %u of %u threads could be started; give a smaller n_threads", started,
-                         n);
+    (void)stk_fail_errno(error, errno_value, "only %u of %u threads could be started; give a smaller n_threads",
+                         started, n);
     if (error != NULL) error->status = STK_ERR_THREAD;
     return STK_ERR_THREAD;
 }

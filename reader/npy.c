@@ -36,7 +36,8 @@ stk_status stk_npy_from_array(const uint8_t *payload, size_t n_bytes, stk_buffer
     stk_array_info info;
     STK_TRY(stk_array_parse(payload, n_bytes, &info, error));
     const char *descr = descriptor(info.dtype);
-    if (descr == NULL) return stk_fail(error, STK_ERR_UNSUPPORTED, "an array of %s has no .npy type", stk_type_name(info.dtype));
+    if (descr == NULL)
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "an array of %s has no .npy type", stk_type_name(info.dtype));
     static const uint8_t start[PREAMBLE] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 0, 0};
     out->n_bytes = 0;
     STK_TRY(stk_buffer_append(out, start, sizeof start, error));

@@ -176,8 +176,8 @@ static stk_status check_size(stk_payload_ctx *ctx, const stk_row *row, const pay
         check->round = ctx->round;
     }
     if (row->offset + row->n_bytes <= check->n_bytes) return STK_OK;
-    return stk_fail(error, STK_ERR_CORRUPT, "%s: was cut short while in use, from %llu to %llu bytes", f->file.path,
-                    (unsigned long long)f->n_bytes, (unsigned long long)check->n_bytes);
+    return stk_fail(error, STK_ERR_CORRUPT, "%s: was cut short while in use, from %llu to %llu bytes",
+                    f->file.path, (unsigned long long)f->n_bytes, (unsigned long long)check->n_bytes);
 }
 
 static stk_status scratch_for(stk_payload_ctx *ctx, uint64_t n_bytes, stk_error *error)
@@ -193,8 +193,8 @@ static stk_status check_hash(const uint8_t *data, const stk_row *row, const char
     uint64_t found = stk_hash64(data, (size_t)row->n_bytes);
     if (found == row->xxh3) return STK_OK;
     return stk_fail(error, STK_ERR_CHECKSUM,
-                    "%s: the record's bytes are damaged (checksum %016llx, stored %016llx); run stoker verify", path,
-                    (unsigned long long)found, (unsigned long long)row->xxh3);
+                    "%s: the record's bytes are damaged (checksum %016llx, stored %016llx); run stoker verify",
+                    path, (unsigned long long)found, (unsigned long long)row->xxh3);
 }
 
 static stk_status read_record(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,

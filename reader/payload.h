@@ -71,11 +71,11 @@ stk_status stk_payload_get(const stk_payload_source *source, stk_payload_ctx *ct
 void stk_payload_prefetch(const stk_payload_source *source, uint64_t i, const stk_row *row);
 
 /* The same for a payload that was read elsewhere (haul.h). Checks it as the options say. */
-stk_status stk_payload_accept(const stk_payload_source *source, uint64_t i, const stk_row *row, const uint8_t *data,
-                              stk_error *error);
+stk_status stk_payload_accept(const stk_payload_source *source, uint64_t i, const stk_row *row,
+                              const uint8_t *data, stk_error *error);
 
-/* Whether the record's last byte is in memory. Where the file system does not say (RWF_NOWAIT), the byte is read, and a
- * read that took long was no hit: the call then waits for a disk. */
+/* Whether the record's last byte is in memory. Where the file system does not say (RWF_NOWAIT), the byte is read,
+ * and a read that took long was no hit: the call then waits for a disk. */
 bool stk_payload_resident(const stk_payload_source *source, const stk_row *row);
 
 /* Asks the system to bring a range of a file into its cache; returns without waiting for it. False, with nothing

@@ -67,10 +67,10 @@ static uint64_t table_bytes(const stk_pipeline *p, const stk_share *share)
     return ((uint64_t)share->n * p->n_views * p->work->entry_bytes + 63) & ~(uint64_t)63;
 }
 
-/* Where each entry starts when entries differ in size. A sample whose size cannot be told gets none; running it will
- * report why. */
-static size_t lay_out_entries(const stk_pipeline *p, stk_sampler_view *view, const stk_share *share, uint64_t epoch,
-                              uint32_t width, uint32_t height, uint64_t *offsets)
+/* Where each entry starts when entries differ in size. A sample whose size cannot be told gets none; running it
+ * will report why. */
+static size_t lay_out_entries(const stk_pipeline *p, stk_sampler_view *view, const stk_share *share,
+                              uint64_t epoch, uint32_t width, uint32_t height, uint64_t *offsets)
 {
     uint64_t at = p->work->packed ? table_bytes(p, share) : 0;
     for (uint32_t j = 0; j < share->n; j++) {
@@ -131,7 +131,8 @@ static stk_status take_slot(stk_pipeline *p, const stk_ticket *ticket, const stk
     else
         n_bytes = lay_out_entries(p, &view, share, ticket->start.epoch, width, height, NULL);
     if (!fits || n_bytes > SIZE_MAX / 2)
-        return stk_fail(error, STK_ERR_ARGUMENT, "a batch of %u images of %ux%u is too large", share->n, width, height);
+        return stk_fail(error, STK_ERR_ARGUMENT, "a batch of %u images of %ux%u is too large", share->n, width,
+                        height);
     STK_TRY(stk_slot_get(p->pool, n_bytes, out, surplus, error));
     if (!p->work->fixed) lay_out_entries(p, &view, share, ticket->start.epoch, width, height, (*out)->offsets);
     fill_batch(p, *out, ticket, share, width, height, sample_bytes);
@@ -146,8 +147,8 @@ static void count_surplus(stk_pipeline *p)
 
 static stk_place epoch_start(uint64_t epoch) { return (stk_place){.epoch = epoch, .cursor = 0}; }
 
-/* Opens the batch at next_open. Called with the lock held and opening false. With slots to spare this is quick, and
- * the lock stays; where rows must be read it is released meanwhile. */
+/* Opens the batch at next_open. Called with the lock held and opening false. With slots to spare this is quick,
+ * and the lock stays; where rows must be read it is released meanwhile. */
 static void open_next_batch(stk_pipeline *p)
 {
     stk_share share;
@@ -185,7 +186,8 @@ static void open_next_batch(stk_pipeline *p)
     p->open = made.slot;
     p->open_next = 0;
     if (made.ready && p->tail - 1 == p->head) pthread_cond_signal(&p->ready_cond);
-    if (made.ready && p->readahead != NULL) stk_readahead_advance(p->readahead, share.n); /* nobody will claim them */
+    if (made.ready && p->readahead != NULL)
+        stk_readahead_advance(p->readahead, share.n); /* nobody will claim them */
 }
 
 /* ---- Workers. */
@@ -231,8 +233,9 @@ bool stk_pipeline_claim(stk_pipeline *p, stk_worker *w, stk_chunk *out)
     p->warn_surplus = false;
     pthread_mutex_unlock(&p->lock);
     if (warn)
-        stk_pipeline_log(p, "the program holds all of the loader's batches; more memory is taken so as not to wait. "
-                            "Release batches sooner, or ignore this if they are kept on purpose.");
+        stk_pipeline_log(p,
+                         "the program holds all of the loader's batches; more memory is taken so as not to wait. "
+                         "Release batches sooner, or ignore this if they are kept on purpose.");
     if (got && p->readahead != NULL) stk_readahead_advance(p->readahead, out->n);
     return got;
 }
@@ -247,7 +250,8 @@ void stk_pipeline_finish(stk_pipeline *p, const stk_chunk *chunk)
 {
     stk_slot *slot = chunk->slot;
     if (!count_down(slot, chunk->n)) return;
-    if (p->work->packed) slot->batch.data_bytes = (size_t)atomic_load_explicit(&slot->cursor, memory_order_relaxed);
+    if (p->work->packed)
+        slot->batch.data_bytes = (size_t)atomic_load_explicit(&slot->cursor, memory_order_relaxed);
     else if (!p->work->fixed) slot->batch.data_bytes = (size_t)slot->offsets[slot->batch.n];
     pthread_mutex_lock(&p->lock);
     bool dropped = slot->generation != p->generation;
@@ -342,8 +346,8 @@ stk_status stk_pipeline_next(stk_pipeline *p, int timeout_ms, stk_batch **out, s
     return STK_OK;
 }
 
-/* Lock held. What is ready goes back to the pool; what is in the making is counted down by the unclaimed samples and
- * put back by whoever finishes it. */
+/* Lock held. What is ready goes back to the pool; what is in the making is counted down by the unclaimed samples
+ * and put back by whoever finishes it. */
 static void drop_prepared(stk_pipeline *p)
 {
     p->generation++;

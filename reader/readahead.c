@@ -347,7 +347,8 @@ stk_status stk_readahead_open(const stk_readahead_options *options, stk_readahea
     plan_budget(r);
     r->wanted = calloc(r->list_records, sizeof *r->wanted);
     stk_status status = r->wanted == NULL ? stk_fail_memory(error, "read-ahead") : STK_OK;
-    if (status == STK_OK) status = stk_haulage_open(options->dataset->payload, r->list_records * 32, &r->haulage, error);
+    if (status == STK_OK)
+        status = stk_haulage_open(options->dataset->payload, r->list_records * 32, &r->haulage, error);
     if (status != STK_OK) {
         free(r->wanted);
         free(r);

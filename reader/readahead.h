@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Asking the system for coming records before the decoders want them. A thread of its own walks the sequence
- * ahead of the team, in lists of some MiB; a list's records are sorted by place, merged where they nearly touch, and
- * asked for with POSIX_FADV_WILLNEED, which returns at once and lets the kernel keep many requests in flight: that is
- * what hides the 20 ms of a network disk. Bytes asked for and not yet claimed stay within a budget, so data
- * larger than memory streams through the page cache.
+ * ahead of the team, in lists of some MiB; a list's records are sorted by place, merged where they nearly touch,
+ * and asked for with POSIX_FADV_WILLNEED, which returns at once and lets the kernel keep many requests in flight:
+ * that is what hides the 20 ms of a network disk. Bytes asked for and not yet claimed stay within a budget, so
+ * data larger than memory streams through the page cache.
  *
- * Where advice does not help (network, FUSE, overlay file systems) the ranges are read by threads instead, and decoders take the
- * records from what these read (haul.h).
+ * Where advice does not help (network, FUSE, overlay file systems) the ranges are read by threads instead, and
+ * decoders take the records from what these read (haul.h).
  *
  * A few records of each list are probed first; a list that is in memory costs nothing more. */
 #ifndef STK_READER_READAHEAD_H
@@ -39,9 +39,10 @@ void stk_readahead_close(stk_readahead **readahead);
 void stk_readahead_seek(stk_readahead *readahead, uint64_t epoch, uint64_t cursor);
 /* n more samples of this rank were claimed. From any thread; takes no lock but to wake. */
 void stk_readahead_advance(stk_readahead *readahead, uint32_t n);
-/* The payload of this rank's sample number `sequence` since the last seek, when it was read ahead into memory of our
- * own; waits for a read under way. NULL: read it yourself. The bytes stay until stk_readahead_done(haul). */
-const uint8_t *stk_readahead_take(stk_readahead *readahead, uint64_t sequence, const stk_row *row, stk_haul **haul);
+/* The payload of this rank's sample number `sequence` since the last seek, when it was read ahead into memory of
+ * our own; waits for a read under way. NULL: read it yourself. The bytes stay until stk_readahead_done(haul). */
+const uint8_t *stk_readahead_take(stk_readahead *readahead, uint64_t sequence, const stk_row *row,
+                                  stk_haul **haul);
 void stk_readahead_done(stk_readahead *readahead, stk_haul *haul);
 /* A record took long to read: probing may have missed that the data is cold. */
 void stk_readahead_slow(stk_readahead *readahead);

@@ -3,8 +3,8 @@
 
 #include "common/fail.h"
 
-stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data, stk_render_job *job,
-                            stk_error *error)
+stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data,
+                            stk_render_job *job, stk_error *error)
 {
     if (row->encoding == STK_ENCODING_ARRAY || row->channels == 0)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "is an array, not an image; read its payload");

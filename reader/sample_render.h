@@ -9,8 +9,8 @@
 
 /* Fills the fields of job that the record decides (data, n_bytes, encoding, sizes, orientation, tables). Refuses
  * arrays. */
-stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data, stk_render_job *job,
-                            stk_error *error);
+stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data,
+                            stk_render_job *job, stk_error *error);
 
 /* Rows of foreign containers may tell no encoding: then everything about the image comes from its own header. */
 stk_status stk_row_resolve(stk_codec_ctx *codec, const uint8_t *data, stk_row *row, stk_error *error);

@@ -48,8 +48,8 @@ static void pool_free(stk_slot_pool *pool)
     free(pool);
 }
 
-stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_allocator *allocator, stk_slot_pool **out,
-                              stk_error *error)
+stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_allocator *allocator,
+                              stk_slot_pool **out, stk_error *error)
 {
     *out = NULL;
     stk_slot_pool *pool = calloc(1, sizeof *pool);
@@ -146,7 +146,8 @@ static stk_status slot_room(stk_slot_pool *pool, stk_slot *slot, size_t n_bytes,
     slot->capacity = n_bytes;
     slot->batch.data = slot->memory;
     if (slot->memory != NULL && (uintptr_t)slot->memory % ALIGN == 0) return STK_OK;
-    return stk_fail(error, STK_ERR_ARGUMENT, "allocator.acquire gave memory that is not aligned to %d bytes", ALIGN);
+    return stk_fail(error, STK_ERR_ARGUMENT, "allocator.acquire gave memory that is not aligned to %d bytes",
+                    ALIGN);
 }
 
 stk_status stk_slot_get(stk_slot_pool *pool, size_t n_bytes, stk_slot **out, bool *surplus, stk_error *error)

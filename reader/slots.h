@@ -57,13 +57,13 @@ typedef struct stk_slot {
 } stk_slot;
 
 /* allocator.acquire NULL: aligned host memory. */
-stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_allocator *allocator, stk_slot_pool **out,
-                              stk_error *error);
+stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_allocator *allocator,
+                              stk_slot_pool **out, stk_error *error);
 /* The loader lets go: free slots are freed, held ones when they are released. */
 void stk_slot_pool_close(stk_slot_pool **pool);
 
-/* A free slot with room for n_bytes. *surplus is set when it was taken because the consumer holds all. One call at a
- * time. */
+/* A free slot with room for n_bytes. *surplus is set when it was taken because the consumer holds all. One call at
+ * a time. */
 stk_status stk_slot_get(stk_slot_pool *pool, size_t n_bytes, stk_slot **out, bool *surplus, stk_error *error);
 void stk_slot_put(stk_slot *slot);
 /* From now on the consumer's, until stk_batch_release. */

@@ -17,14 +17,16 @@ struct stk_weights {
     column columns[];
 };
 
-static stk_status check_weights(const double *weights, uint64_t n, double *sum, uint64_t *largest, stk_error *error)
+static stk_status check_weights(const double *weights, uint64_t n, double *sum, uint64_t *largest,
+                                stk_error *error)
 {
     *sum = 0;
     *largest = 0;
     for (uint64_t i = 0; i < n; i++) {
         if (!(weights[i] >= 0 && weights[i] <= DBL_MAX))
-            return stk_fail(error, STK_ERR_ARGUMENT, "weights[%llu] is %g; weights must be finite and not negative",
-                            (unsigned long long)i, weights[i]);
+            return stk_fail(error, STK_ERR_ARGUMENT,
+                            "weights[%llu] is %g; weights must be finite and not negative", (unsigned long long)i,
+                            weights[i]);
         *sum += weights[i];
         if (weights[i] > weights[*largest]) *largest = i;
     }
@@ -70,7 +72,8 @@ stk_status stk_weights_open(const double *weights, uint64_t n, stk_weights **out
     uint64_t largest;
     STK_TRY(check_weights(weights, n, &sum, &largest, error));
     size_t n_bytes;
-    if (!stk_mul_size((size_t)n, sizeof(column), &n_bytes) || !stk_add_size(n_bytes, sizeof(stk_weights), &n_bytes))
+    if (!stk_mul_size((size_t)n, sizeof(column), &n_bytes) ||
+        !stk_add_size(n_bytes, sizeof(stk_weights), &n_bytes))
         return stk_fail_memory(error, "the weights");
     stk_weights *w = malloc(n_bytes);
     uint64_t *work = malloc((size_t)n * sizeof *work);

@@ -48,8 +48,8 @@ typedef struct stk_work {
     const char *name;
     /* True: every entry of a batch takes stk_work_fixed_bytes, and size is not called. */
     bool fixed;
-    /* True: entries reserve what they need of the slot as they come (item->cursor; `size` is an upper bound), behind a
-     * table of entry_bytes an entry at the slot's start; region is then the whole slot. */
+    /* True: entries reserve what they need of the slot as they come (item->cursor; `size` is an upper bound),
+     * behind a table of entry_bytes an entry at the slot's start; region is then the whole slot. */
     bool packed;
     size_t entry_bytes;
     /* Packed work: marks an entry of a sample that is left out. */

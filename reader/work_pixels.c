@@ -25,7 +25,8 @@ bool stk_work_fixed_bytes(const stk_work_env *env, uint32_t width, uint32_t heig
            stk_mul_size(*n_bytes, element_bytes(env->dtype), n_bytes);
 }
 
-static stk_status pixels_size(const stk_work_env *env, const stk_work_item *item, size_t *n_bytes, stk_error *error)
+static stk_status pixels_size(const stk_work_env *env, const stk_work_item *item, size_t *n_bytes,
+                              stk_error *error)
 {
     if (stk_work_fixed_bytes(env, item->width, item->height, n_bytes)) return STK_OK;
     return stk_fail(error, STK_ERR_ARGUMENT, "an image of %ux%u is too large", item->width, item->height);
@@ -35,24 +36,26 @@ static stk_status check_shape(const stk_work_env *env, const stk_work_item *item
                               stk_error *error)
 {
     if (g->out_width != item->width || g->out_height != item->height)
-        return stk_fail(error, STK_ERR_ARGUMENT,
-                        "is %ux%u, but the batch's first image is %ux%u; without a transform that resizes or crops, all "
-                        "images of a batch must have one size",
-                        g->out_width, g->out_height, item->width, item->height);
+        return stk_fail(
+            error, STK_ERR_ARGUMENT,
+            "is %ux%u, but the batch's first image is %ux%u; without a transform that resizes or crops, all "
+            "images of a batch must have one size",
+            g->out_width, g->out_height, item->width, item->height);
     if (env->channels == 1 && item->row->channels == 3)
-        return stk_fail(error, STK_ERR_ARGUMENT, "has three channels, but mode L was asked for; pack with --mode L");
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "has three channels, but mode L was asked for; pack with --mode L");
     return STK_OK;
 }
 
-static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
-                             size_t n_bytes, stk_error *error)
+static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item,
+                             uint8_t *region, size_t n_bytes, stk_error *error)
 {
     const stk_transform *t = &env->rule.transform;
     stk_render_job job;
     stk_geometry g;
     STK_TRY(stk_job_from_row(env->dataset, item->row, item->data, &job, error));
-    STK_TRY(stk_geometry_for(&env->rule, item->epoch, item->id, item->occurrence, item->view, job.width, job.height, &g,
-                             error));
+    STK_TRY(stk_geometry_for(&env->rule, item->epoch, item->id, item->occurrence, item->view, job.width,
+                             job.height, &g, error));
     STK_TRY(check_shape(env, item, &g, error));
     bool direct = env->dtype == STK_DTYPE_U8 && (env->layout == STK_LAYOUT_NHWC || env->channels == 1);
     size_t n_pixels = (size_t)g.out_width * g.out_height;

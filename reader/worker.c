@@ -53,7 +53,8 @@ static stk_status write_columns(const stk_pipeline *p, stk_slot *slot, const sam
         const stk_column_plan *column = &p->columns[c];
         uint8_t *first = (uint8_t *)slot->columns[c] + (size_t)s->number * p->n_views * column->n_bytes;
         stk_value value;
-        STK_TRY(stk_dataset_value(p->env.dataset, column->column, s->pick.id, first, column->n_bytes, &value, error));
+        STK_TRY(
+            stk_dataset_value(p->env.dataset, column->column, s->pick.id, first, column->n_bytes, &value, error));
         if (value.is_null) write_null(column, first);
         for (uint32_t v = 1; v < p->n_views; v++) memcpy(first + v * column->n_bytes, first, column->n_bytes);
     }
@@ -108,8 +109,8 @@ static void time_sample(stk_pipeline *p, stk_worker *w, uint64_t start, uint64_t
 }
 
 /* The sample's payload: read ahead, or read now. With *haul set the bytes are to be given back to it. */
-static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, const uint8_t **data, stk_haul **haul,
-                              stk_error *error)
+static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, const uint8_t **data,
+                              stk_haul **haul, stk_error *error)
 {
     const stk_payload_source *source = p->env.dataset->payload;
     *haul = NULL;

@@ -31,20 +31,24 @@ enum { IMAGE_COLUMN_PATH, IMAGE_COLUMN_NUMBER, IMAGE_COLUMN_SCORE, IMAGE_COLUMN_
 static const stk_column image_columns[IMAGE_COLUMNS] = {
     {.name = "path", .type = STK_TYPE_BYTES, .n_items = 1},
     {.name = "number", .type = STK_TYPE_U32, .n_items = 1},
-    {.name = "score", .type = STK_TYPE_F32, .n_items = 1, .nullable = true}, /* i / 4; null in every fifth record */
-    {.name = "box", .type = STK_TYPE_I32, .n_items = 4},                     /* i, i + 1, i + 2, i + 3 */
+    {.name = "score",
+     .type = STK_TYPE_F32,
+     .n_items = 1,
+     .nullable = true},                                  /* i / 4; null in every fifth record */
+    {.name = "box", .type = STK_TYPE_I32, .n_items = 4}, /* i, i + 1, i + 2, i + 3 */
 };
 
 /* Record i with the given payload, label i % 10. */
-static inline void image_add(stk_shard_writer *writer, uint64_t i, uint32_t width, uint32_t height, uint8_t channels,
-                             stk_encoding encoding, const uint8_t *payload, size_t n_bytes)
+static inline void image_add(stk_shard_writer *writer, uint64_t i, uint32_t width, uint32_t height,
+                             uint8_t channels, stk_encoding encoding, const uint8_t *payload, size_t n_bytes)
 {
     stk_error error;
     char path[64];
     uint32_t number = (uint32_t)i;
     float score = (float)i / 4;
     int32_t box[4] = {(int32_t)i, (int32_t)i + 1, (int32_t)i + 2, (int32_t)i + 3};
-    int n = snprintf(path, sizeof path, "class%llu/image%llu.png", (unsigned long long)i % 10, (unsigned long long)i);
+    int n =
+        snprintf(path, sizeof path, "class%llu/image%llu.png", (unsigned long long)i % 10, (unsigned long long)i);
     const stk_cell cells[IMAGE_COLUMNS] = {{.data = path, .n_items = (size_t)n},
                                            {.data = &number, .n_items = 1},
                                            {.data = &score, .n_items = 1, .is_null = i % 5 == 3},
@@ -77,8 +81,8 @@ static inline void image_shard_end(stk_shard_writer *writer)
 {
     stk_error error;
     char id[33];
-    CHECK_OK(stk_shard_writer_finish(writer, "{\"classes\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\"]}",
-                                     id, &error));
+    CHECK_OK(stk_shard_writer_finish(
+        writer, "{\"classes\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\"]}", id, &error));
     stk_shard_writer_close(&writer);
 }
 

@@ -54,7 +54,8 @@ static void values(void)
     CHECK_EQ(value.n_bytes, 18);
     CHECK_OK(stk_dataset_value(dataset, IMAGE_COLUMN_SCORE, 3, text, sizeof text, &value, &error));
     CHECK(value.is_null);
-    CHECK_STATUS(stk_dataset_value(dataset, IMAGE_COLUMN_SCORE, N, text, sizeof text, &value, &error), STK_ERR_ARGUMENT);
+    CHECK_STATUS(stk_dataset_value(dataset, IMAGE_COLUMN_SCORE, N, text, sizeof text, &value, &error),
+                 STK_ERR_ARGUMENT);
 }
 
 static void images(void)
@@ -117,15 +118,18 @@ static void extraction(void)
     CHECK(strcmp(extension, "png") == 0);
     stk_image decoded;
     stk_damage_report damage;
-    CHECK_OK(stk_codec_decode(codec, STK_ENCODING_PNG, out.data, out.n_bytes, STK_MODE_RGB, &decoded, &damage, &error));
+    CHECK_OK(
+        stk_codec_decode(codec, STK_ENCODING_PNG, out.data, out.n_bytes, STK_MODE_RGB, &decoded, &damage, &error));
     CHECK(decoded.width == W && decoded.height == H && damage.kinds == 0);
     for (uint32_t y = 0; y < H; y++)
         CHECK(memcmp(decoded.pixels + y * decoded.stride, pixels + (size_t)y * W * 3, W * 3) == 0);
     CHECK_OK(stk_dataset_extract(d, 1, &out, &extension, &error));
-    CHECK(strcmp(extension, "png") == 0 && out.n_bytes == png.n_bytes && memcmp(out.data, png.data, png.n_bytes) == 0);
+    CHECK(strcmp(extension, "png") == 0 && out.n_bytes == png.n_bytes &&
+          memcmp(out.data, png.data, png.n_bytes) == 0);
     CHECK_OK(stk_dataset_extract(d, 2, &out, &extension, &error));
     CHECK(strcmp(extension, "npy") == 0 && out.n_bytes == 128 + sizeof items);
-    CHECK(memcmp(out.data, "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3,), }", 70) == 0);
+    CHECK(memcmp(out.data, "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3,), }",
+                 70) == 0);
     CHECK(out.data[127] == '\n' && memcmp(out.data + 128, items, sizeof items) == 0);
     CHECK_STATUS(stk_dataset_image(d, 2, NULL, &out, NULL, NULL, NULL, &error), STK_ERR_UNSUPPORTED);
     stk_dataset_close(&d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading ahead into memory of our own: what is taken is what was asked for, whatever is reset, closed or cut short
- * meanwhile; and loaders whose data lies "far away" deliver the same as others. */
+ * Reading ahead into memory of our own: what is taken is what was asked for, whatever is reset, closed or cut
+ * short meanwhile; and loaders whose data lies "far away" deliver the same as others. */
 #include <pthread.h>
 #include <unistd.h>
 

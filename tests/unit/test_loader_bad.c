@@ -151,7 +151,8 @@ static void on_bad_substitute(void)
             CHECK_EQ(log.entries[i].status, STK_OK);
             seen[log.entries[i].id]++;
             if (threads > 1)
-                CHECK(log.entries[i].id == first.entries[i].id && log.entries[i].pixels == first.entries[i].pixels);
+                CHECK(log.entries[i].id == first.entries[i].id &&
+                      log.entries[i].pixels == first.entries[i].pixels);
         }
         uint32_t missing = 0, twice = 0;
         for (int i = 0; i < N; i++) {
@@ -244,7 +245,8 @@ static void broken_images(void)
     for (uint64_t i = 0; i < 20; i++) {
         image_fill(i, SIDE, SIDE, 3, payload);
         if (i == 4)
-            image_add(writer, i, SIDE, SIDE, 3, STK_ENCODING_JPEG, (const uint8_t *)"\xff\xd8\xff\xe0 nothing", 12);
+            image_add(writer, i, SIDE, SIDE, 3, STK_ENCODING_JPEG, (const uint8_t *)"\xff\xd8\xff\xe0 nothing",
+                      12);
         else if (i == 9)
             image_add(writer, i, SIDE, SIDE, 3, STK_ENCODING_TILES, payload, sizeof payload);
         else if (i == 11)

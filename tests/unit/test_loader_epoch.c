@@ -24,7 +24,8 @@ static stk_loader_options options_for(uint32_t batch, uint32_t threads)
 }
 
 /* Entries of one epoch by (id, occurrence), over all ranks in step. */
-static void collect(const stk_loader_options *base, uint32_t world, uint64_t epoch, run_entry *by_id, uint32_t *seen)
+static void collect(const stk_loader_options *base, uint32_t world, uint64_t epoch, run_entry *by_id,
+                    uint32_t *seen)
 {
     for (uint32_t r = 0; r < world; r++) {
         stk_loader_options o = *base;

@@ -119,8 +119,8 @@ static void views_and_occurrences_differ(void)
     CHECK_EQ(same, 0);
 }
 
-/* Python: new_long = int(size * long / short); crop_top = int(round((height - crop) / 2.0)); smaller ones padded by
- * (crop - size) // 2 on the left and top. */
+/* Python: new_long = int(size * long / short); crop_top = int(round((height - crop) / 2.0)); smaller ones padded
+ * by (crop - size) // 2 on the left and top. */
 static void resize_and_centre(void)
 {
     stk_transform t;
@@ -180,8 +180,8 @@ static void pad_and_crop(void)
     CHECK(strstr(error.text, "31x32") != NULL);
 }
 
-static void record_box(void *user, uint64_t epoch, uint64_t id, uint32_t occurrence, uint32_t w, uint32_t h, stk_box *box,
-                       bool *flip)
+static void record_box(void *user, uint64_t epoch, uint64_t id, uint32_t occurrence, uint32_t w, uint32_t h,
+                       stk_box *box, bool *flip)
 {
     (void)epoch, (void)occurrence;
     *box = (stk_box){(int32_t)id, 1, (int32_t)(w - id), (int32_t)h - *(int *)user};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A data set of ten million records: the first batch comes within 50 ms of opening, and memory does not grow with the
- * number of records. The shard is a sparse file: payloads are holes (zeros), and of the index only those
+ * A data set of ten million records: the first batch comes within 50 ms of opening, and memory does not grow with
+ * the number of records. The shard is a sparse file: payloads are holes (zeros), and of the index only those
  * blocks are written that the first batches of the shuffled order touch. */
 #include <fcntl.h>
 #include <time.h>
@@ -74,7 +74,8 @@ static void put_blocks(int fd, const stk_shard_trailer *t, uint64_t total_bytes)
     stk_sampler_view view;
     CHECK_OK(stk_sampler_open(&so, &sampler, &error));
     stk_sampler_begin(sampler, 0, &view);
-    uint64_t block_bytes = stk_unit_bytes(STK_BLOCK_ROWS, sizeof(stk_core_row), false), xxh3 = stk_hash64(zeros, BYTES);
+    uint64_t block_bytes = stk_unit_bytes(STK_BLOCK_ROWS, sizeof(stk_core_row), false),
+             xxh3 = stk_hash64(zeros, BYTES);
     for (uint64_t place = 0; place < PLACES; place++) {
         uint64_t block = stk_sampler_at(sampler, &view, place).id / STK_BLOCK_ROWS;
         put_block(fd, t->index_offset + block * block_bytes, block, xxh3);

@@ -310,8 +310,8 @@ static void fork_guard(void)
 /* A work entry that waits: for timeouts, and for seeing that a slow sample idles nobody. */
 static _Atomic int gate_open, second_gate_open, slow_inside, second_inside, fast_done;
 
-static stk_status slow_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
-                           size_t n_bytes, stk_error *e)
+static stk_status slow_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item,
+                           uint8_t *region, size_t n_bytes, stk_error *e)
 {
     (void)env, (void)bench, (void)e;
     memset(region, 1, n_bytes);
@@ -392,7 +392,7 @@ static void seek_past_a_stuck_sample(void)
     stk_loader_close(&l);
 }
 
-/* The seam's other kind: entries of different sizes. Delivers the stored payload, followed by the record's number. */
+/* The seam's other kind: entries of different sizes. Delivers the stored payload, then the record's number. */
 static stk_status copy_size(const stk_work_env *env, const stk_work_item *item, size_t *n_bytes, stk_error *e)
 {
     (void)env, (void)e;
@@ -400,8 +400,8 @@ static stk_status copy_size(const stk_work_env *env, const stk_work_item *item, 
     return STK_OK;
 }
 
-static stk_status copy_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item, uint8_t *region,
-                           size_t n_bytes, stk_error *e)
+static stk_status copy_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item,
+                           uint8_t *region, size_t n_bytes, stk_error *e)
 {
     (void)env, (void)bench, (void)e;
     if (n_bytes < item->row->n_bytes + 8 * (1 + item->id % 50)) return STK_ERR_INTERNAL;
@@ -522,7 +522,8 @@ static void nothing_is_left(void)
         stk_dataset_close(&d);
         if (k == 50) memory = status_number("VmRSS:");
     }
-    for (int k = 0; k < 1000 && status_number("Threads:") > threads; k++) usleep(1000); /* OpenMP lets them go lazily */
+    for (int k = 0; k < 1000 && status_number("Threads:") > threads; k++)
+        usleep(1000); /* OpenMP lets them go lazily */
     CHECK_EQ(status_number("Threads:"), threads);
     CHECK_EQ(open_files(), files);
     CHECK(status_number("VmRSS:") - memory < 8192); /* KiB */

@@ -117,7 +117,7 @@ static void page_windows(void)
             n_pages += pages[g] > 0;
         }
         CHECK(n_pages >= 64 && n_pages < 128);
-        /* Class-sorted data, a class a page: a batch of 256 should meet nearly as many classes as the window has. */
+        /* Class-sorted data, a class a page: a batch of 256 meets nearly as many classes as the window has. */
         for (uint64_t p = start; p + 256 <= end && batches < 200; p += 256, batches++) {
             static uint8_t met[PAGES];
             memset(met, 0, sizeof met);

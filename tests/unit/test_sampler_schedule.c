@@ -8,7 +8,8 @@
 enum { MAX_PLACES = 3000 };
 
 /* Walks all ranks in step from cursor; counts places; returns the number of steps. */
-static uint64_t walk(uint64_t length, uint32_t batch, uint32_t world, stk_last last, uint64_t cursor, uint8_t *seen)
+static uint64_t walk(uint64_t length, uint32_t batch, uint32_t world, stk_last last, uint64_t cursor,
+                     uint8_t *seen)
 {
     uint64_t steps = 0;
     stk_schedule s = {.length = length, .batch_size = batch, .world = world, .last = last};
