@@ -6,7 +6,9 @@
 #   STOKER_CORPUS       the corpus of real files; tests that need it are reported as skipped without it
 #   STOKER_BUILD_DIR    where environments and wheel go (default: build/ of the checkout)
 #   STOKER_PYTHON_EXE   the Python to test (default: python3)
-#   STOKER_JUNIT_DIR    where to write python-pillow13.xml and python-pillow12.xml
+#   STOKER_TEST_TORCH   1: the tests that need torch, torchvision, Lightning, accelerate, JAX and h5py too, in an
+#                       environment of their own (several GB); without it they are reported as skipped
+#   STOKER_JUNIT_DIR    where to write python-pillow13.xml, python-pillow12.xml and python-torch.xml
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -43,7 +45,12 @@ echo "$wheel"
 here=$root/tests/python
 make_venv pillow13 "$here/requirements.txt"
 make_venv pillow12 "$here/requirements-pillow12.txt"
-for venv in pillow13 pillow12; do
+venvs=(pillow13 pillow12)
+if [ "${STOKER_TEST_TORCH:-0}" = 1 ]; then
+    make_venv torch "$here/requirements.txt" "$here/requirements-torch.txt"
+    venvs+=(torch)
+fi
+for venv in "${venvs[@]}"; do
     "$build/$venv/bin/pip" install --quiet --disable-pip-version-check "cffi>=1.15"
     "$build/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
 done
@@ -68,4 +75,8 @@ echo "== tests (Pillow 13)"
 run_pytest pillow13 "${tests[@]}" "$@" || status=$?
 echo "== pixels against Pillow 12.3"
 run_pytest pillow12 "$here/test_pillow.py" || status=$?
+if [ "${STOKER_TEST_TORCH:-0}" = 1 ]; then
+    echo "== beside torch and others"
+    run_pytest torch "$here"/test_{torch,trainers,examples,beside,device}.py || status=$?
+fi
 exit $status
