@@ -42,6 +42,7 @@ stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)
 stoker_dependency(TIFF "libtiff-4>=4.5.0" OPTIONAL "TIFF" libtiff-dev)
 
 # The preprocessing cache (packer/cache_lmdb.c).
+stoker_dependency(ARCHIVE "libarchive>=3.4" OPTIONAL "tars as sources, export --to tar" libarchive-dev)
 stoker_dependency(LMDB "lmdb>=0.9.22" OPTIONAL "pack --cache" liblmdb-dev)
 
 # HDF5 data sets (format/hdf5/): both libraries or none. 1.10.3 brought H5Dread_chunk and H5Dwrite_chunk.

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 
 #include "common/fail.h"
+#include "common/file.h"
 #include "packer/manifest.h"
+#include "packer/source_store.h"
 
 static bool has_suffix(const char *path, const char *suffix)
 {
@@ -22,6 +24,30 @@ static bool is_manifest_name(const char *path)
 {
     return has_suffix(path, ".csv") || has_suffix(path, ".tsv") || has_suffix(path, ".jsonl") ||
            has_suffix(path, ".ndjson");
+}
+
+static bool is_tar_name(const char *path)
+{
+    static const char *const ENDS[] = {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz4"};
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
+        if (has_suffix(path, ENDS[i])) return true;
+    return false;
+}
+
+/* By its first bytes, or those behind a user block. */
+static bool is_hdf5(const char *path)
+{
+    static const uint8_t MAGIC[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    uint8_t head[8];
+    stk_file file = STK_FILE_CLOSED;
+    uint64_t size = 0;
+    bool found = false;
+    if (stk_file_open_read(path, &file, NULL) != STK_OK) return false;
+    if (stk_file_size(&file, &size, NULL) != STK_OK) size = 0;
+    for (uint64_t at = 0; !found && at + sizeof head <= size; at = at == 0 ? 512 : at * 2)
+        found = stk_file_read_at(&file, head, sizeof head, at, NULL) == STK_OK && memcmp(head, MAGIC, 8) == 0;
+    stk_file_close(&file);
+    return found;
 }
 
 /* The folder part of a path, "." when it has none; malloc'd. */
@@ -84,9 +110,15 @@ static stk_status find_manifest(const char *src, const stk_pack_options *o, stk_
         return stk_fail(error, STK_ERR_ARGUMENT, "neither a source folder nor a manifest was given");
     if (stat(src, &st) != 0) return stk_fail_errno(error, errno, "%s: cannot open the source", src);
     if (S_ISDIR(st.st_mode)) return STK_OK;
+    out->tar = is_tar_name(src);
+    if (out->tar || is_hdf5(src)) {
+        out->store = src;
+        return STK_OK;
+    }
     if (!is_manifest_name(src))
         return stk_fail(error, STK_ERR_UNSUPPORTED,
-                        "%s: is no folder and no .csv or .jsonl manifest; other sources cannot be packed",
+                        "%s: is no folder, no .csv or .jsonl manifest, no HDF5 file and no .tar; other sources cannot "
+                        "be packed",
                         src);
     out->manifest = src;
     return STK_OK;
@@ -95,8 +127,12 @@ static stk_status find_manifest(const char *src, const stk_pack_options *o, stk_
 stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack_options *o,
                                 stk_pack_source *out, stk_error *error)
 {
-    *out = (stk_pack_source){0};
+    *out = (stk_pack_source){.dst = dst};
     STK_TRY(find_manifest(src, o, out, error));
+    if (out->store != NULL) {
+        out->root = strdup(src);
+        return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
+    }
     if (out->manifest == NULL) STK_TRY(refuse_inside(src, dst, error));
     if (o->root != NULL)
         out->root = strdup(o->root);
@@ -118,6 +154,9 @@ stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_op
 {
     if (source->manifest != NULL)
         return stk_manifest_read(source->manifest, source->root, o, o->n_threads, out, error);
+    if (source->store != NULL)
+        return source->tar ? stk_store_tar(source->store, source->dst, out, error)
+                           : stk_store_dataset(source->store, o, out, error);
     STK_TRY(stk_scan(source->root, o->n_threads, watch, out, error));
     if (out->n > 0) return STK_OK;
     stk_sources_free(out);

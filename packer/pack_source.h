@@ -11,6 +11,9 @@
 typedef struct stk_pack_source {
     char *root;           /* folder that paths are relative to; owned */
     const char *manifest; /* NULL: the folder's own files */
+    const char *store;    /* an HDF5 file or a tar: its records; else NULL */
+    const char *dst;      /* temporary files may lie beside it */
+    bool tar;
 } stk_pack_source;
 
 /* Errors: STK_ERR_NOT_FOUND, STK_ERR_ARGUMENT (dst lies in the source folder), STK_ERR_UNSUPPORTED. */

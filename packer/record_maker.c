@@ -10,10 +10,12 @@
 #include "common/fail.h"
 #include "common/hash.h"
 #include "packer/cache_use.h"
+#include "packer/array_record.h"
 #include "packer/image_plan.h"
 #include "packer/previous.h"
 #include "packer/quarantine.h"
 #include "packer/settle.h"
+#include "packer/source_store.h"
 
 stk_status stk_record_maker_open(const stk_recipe *recipe, const stk_sources *sources, stk_record_maker *out,
                                  stk_error *error)
@@ -44,7 +46,7 @@ void stk_record_maker_close(stk_record_maker *maker)
 
 static bool is_known(const uint8_t *head, size_t n_bytes)
 {
-    return stk_codec_sniff(head, n_bytes) != STK_ENCODING_UNKNOWN;
+    return stk_is_array(head, n_bytes) || stk_codec_sniff(head, n_bytes) != STK_ENCODING_UNKNOWN;
 }
 
 static void set_record(const stk_image_plan *plan, const stk_source *source, stk_encoding encoding,
@@ -263,6 +265,25 @@ static bool target_fits(const stk_pack_options *o, const stk_image_plan *plan, s
     return false;
 }
 
+static stk_status make_array(stk_record_maker *m, const stk_source *source, const stk_source_bytes *bytes,
+                             stk_product *p, stk_error *error)
+{
+    stk_error text = {0};
+    p->source_read = true;
+    p->source_xxh3 = stk_hash64(bytes->data, bytes->n_bytes);
+    stk_status status = stk_array_from_bytes(bytes->data, bytes->n_bytes, &m->encoded, &text);
+    STK_TRY(stk_settle_failure(status, &text, p, error));
+    if (status != STK_OK) return STK_OK;
+    p->fate = STK_FATE_RECORD;
+    p->record = (stk_record){.payload = m->encoded.data,
+                             .n_bytes = m->encoded.n_bytes,
+                             .label = source->label,
+                             .encoding = STK_ENCODING_ARRAY,
+                             .orientation = 1,
+                             .xxh3 = stk_hash64(m->encoded.data, m->encoded.n_bytes)};
+    return STK_OK;
+}
+
 static stk_status make_image(stk_record_maker *m, const stk_source *source, const stk_source_bytes *bytes,
                              stk_product *p, stk_error *error)
 {
@@ -281,6 +302,9 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     STK_TRY(stk_settle_failure(status, &text, p, error));
     if (status != STK_OK) return STK_OK;
     stk_image_plan_make(m->recipe->options, &info, &plan);
+    const stk_source_store *store = m->reader.sources->store;
+    bool pixels = store != NULL && store->decoded && info.encoding == STK_ENCODING_PNM;
+    if (pixels && plan.form == STK_FORM_VERBATIM) plan.form = STK_FORM_RAW;
     if (plan.form == STK_FORM_RAW && m->recipe->channels != 0) plan.channels = m->recipe->channels;
     if (plan.resized && !target_fits(m->recipe->options, &plan, p)) return STK_OK;
     stk_cache_key(m->recipe->cache, m->recipe->options, &plan, bytes->data, bytes->n_bytes, p);
@@ -320,6 +344,8 @@ stk_status stk_record_make(stk_record_maker *m, const stk_source *source, stk_pr
     if (!stk_settle_by_reading(sources, source, &bytes, p)) {
         if (bytes.result == STK_READ_NO_IMAGE || !is_known(bytes.data, bytes.n_bytes))
             stk_settle_foreign(sources, source, &bytes, p);
+        else if (stk_is_array(bytes.data, bytes.n_bytes))
+            STK_TRY(make_array(m, source, &bytes, p, error));
         else
             STK_TRY(make_image(m, source, &bytes, p, error));
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "packer/source_file.h"
 
+#include "packer/source_store.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,9 +34,10 @@ typedef struct open_request {
 
 stk_status stk_source_reader_open(const stk_sources *sources, stk_source_reader *out, stk_error *error)
 {
-    *out = (stk_source_reader){.sources = sources};
+    *out = (stk_source_reader){.sources = sources, .root_fd = -1};
     for (int i = 0; i < STK_READER_FOLDERS; i++)
         out->folders[i].fd = -1;
+    if (sources->store != NULL) return STK_OK; /* nothing will be opened by name */
     out->root_fd = open(sources->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (out->root_fd < 0) return stk_fail_errno(error, errno, "%s: cannot open the folder", sources->root);
     if (sources->confined) {
@@ -198,6 +201,29 @@ failed:
     return STK_OK;
 }
 
+/* A record that cannot be read is one entry's misfortune, as a file's would be. */
+static stk_status read_from_store(stk_source_reader *reader, const stk_source *source, uint64_t max_bytes,
+                                  stk_source_bytes *out, stk_error *error)
+{
+    stk_source_store *store = reader->sources->store;
+    stk_error why;
+    out->size = store->size(store, source->position);
+    if (out->size > max_bytes) {
+        out->result = STK_READ_TOO_LARGE;
+        return STK_OK;
+    }
+    stk_status status = store->read(store, source->position, &reader->bytes, &why);
+    if (status == STK_ERR_MEMORY) return stk_fail_memory(error, "a record");
+    if (status != STK_OK) {
+        out->result = STK_READ_UNREADABLE;
+        out->error_number = EIO;
+        return STK_OK;
+    }
+    out->data = reader->bytes.data;
+    out->n_bytes = reader->bytes.n_bytes;
+    return STK_OK;
+}
+
 stk_status stk_source_read(stk_source_reader *reader, const stk_source *source, uint64_t max_bytes,
                            bool (*is_image)(const uint8_t *head, size_t n_bytes), stk_source_bytes *out,
                            stk_error *error)
@@ -205,6 +231,7 @@ stk_status stk_source_read(stk_source_reader *reader, const stk_source *source, 
     *out = (stk_source_bytes){0};
     /* What an outlier took is given back before the next file. */
     if (reader->bytes.capacity > (size_t)16 << 20) stk_buffer_free(&reader->bytes);
+    if (reader->sources->store != NULL) return read_from_store(reader, source, max_bytes, out, error);
     int fd = open_source(reader, source);
     if (fd < 0) return set_failure(reader, source, errno, out, error);
     struct stat st;
@@ -239,6 +266,10 @@ stk_status stk_source_stat(stk_source_reader *reader, const stk_source *source, 
                            stk_error *error)
 {
     *out = (stk_source_bytes){0};
+    if (reader->sources->store != NULL) {
+        out->size = reader->sources->store->size(reader->sources->store, source->position);
+        return STK_OK;
+    }
     int folder = reader->sources->confined ? reader->root_fd : folder_fd(reader, source->dir);
     struct stat st;
     if (folder < 0 || fstatat(folder, source->name, &st, 0) != 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "packer/source_store.h"
 #include "packer/table.h"
 
 void stk_source_dir_free(stk_source_dir *dir)
@@ -28,6 +29,7 @@ void stk_sources_free(stk_sources *sources)
     free(sources->states);
     free(sources->labels);
     stk_table_free(sources->table);
+    if (sources->store != NULL) sources->store->close(sources->store);
     *sources = (stk_sources){0};
 }
 

@@ -39,6 +39,7 @@ typedef struct stk_source_dir {
     int error_number; /* UNREADABLE: errno */
 } stk_source_dir;
 
+struct stk_source_store; /* source_store.h: bytes that are not files */
 struct stk_table; /* table.h: a manifest's columns */
 
 typedef struct stk_sources {
@@ -51,7 +52,8 @@ typedef struct stk_sources {
     uint32_t n_classes;
     uint64_t n_special; /* sockets, pipes, devices: never opened, counted as ignored */
     bool confined;      /* symbolic links must not lead out of the root (manifests) */
-    /* Manifests only: per entry, else NULL. */
+    struct stk_source_store *store; /* owned; NULL: entries are files below the root */
+    /* Manifests and stores only: per entry, else NULL. */
     uint8_t *states;
     int64_t *labels;
     struct stk_table *table; /* owned; row i belongs to entry i */

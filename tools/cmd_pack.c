@@ -18,6 +18,7 @@ enum { NAMED_ISSUES = 1000, MAX_KINDS = 32 };
 
 typedef struct pack_args {
     stk_pack_options pack;
+    stk_dataset_options source;
     cli_strings columns;
     int progress, resume;
     int format; /* index into format_words */
@@ -340,6 +341,22 @@ static const cli_option options[] = {
      .argument = "NAME",
      AT(pack.hdf5_filter),
      .help = "HDF5: none (default), gzip, gzip:LEVEL or lzf. Filtered files load slower."},
+    {.kind = CLI_STRING,
+     .name = "dataset",
+     .argument = "PATH",
+     AT(source.hdf5_images),
+     .help = "SRC is an HDF5 file: the path of the images in it. By default found by name and shape."},
+    {.kind = CLI_STRING,
+     .name = "labels",
+     .argument = "PATH",
+     AT(source.hdf5_labels),
+     .help = "SRC is an HDF5 file: the path of the labels in it. By default found by name and shape."},
+    {.kind = CLI_CUSTOM,
+     .name = "range",
+     .argument = "MIN:MAX",
+     AT(source),
+     .parse = parse_value_range,
+     .help = "SRC is an HDF5 file: the range of pixel values that are not uint8; it is mapped to 0..255."},
     OPTION_PROGRESS(pack_args, progress),
     OPTION_JSON(pack_args, json, "Print the report as one JSON object on stdout."),
     {.letter = 'q',
@@ -356,8 +373,8 @@ const cli_command command_pack = {
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the images under SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels) or a .csv or .jsonl manifest. DST "
-        "is "
+        "ImageFolder reads them; without sub-folders there are no labels), a .csv or .jsonl manifest, an HDF5 file, or "
+        "a .tar grouped as WebDataset does. DST is "
         "a file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
         "Files are recognised by content, not by name; those that are no images are ignored. Files that are "
@@ -492,6 +509,8 @@ static int run(int argc, char **argv)
     stk_error error = {0};
     stk_pack_report report;
     stk_pack_options_init(&args.pack);
+    stk_dataset_options_init(&args.source);
+    args.pack.source = &args.source;
     int code = cli_parse(&command_pack, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     if (operands.n == 1 && args.pack.manifest == NULL)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <stoker/columns.h>
+#include <stoker/dataset.h>
 #include <stoker/status.h>
 #include <stoker/types.h>
 
@@ -109,6 +110,7 @@ typedef struct stk_pack_options {
     stk_pack_progress_fn progress;
     stk_pack_issue_fn issue;
     void *user; /* for both callbacks */
+    const stk_dataset_options *source; /* NULL = defaults; how an HDF5 SRC is opened (data set, labels, range) */
 } stk_pack_options;
 
 STK_API void stk_pack_options_init(stk_pack_options *options);
