@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import subprocess
 import sys
 import warnings
@@ -255,3 +257,79 @@ def test_info_lists_what_is_there(many_an_image_a_chunk: Path) -> None:
     assert "val/masks" in run.stdout and "each chunk holds 512 images" in run.stdout
     other = [sys.executable, "-m", "stoker", "info", "--dataset", "val/masks", many_an_image_a_chunk]
     assert "records     4\n" in subprocess.run(other, capture_output=True, text=True).stdout
+
+
+def test_libhdf5_is_called_in_the_child_only(tmp_path: Path) -> None:
+    """The dynamic linker tells which process calls which function of libhdf5 (each is bound at its first call): the
+    reading process none at all, neither at open nor after it. Skipped where libhdf5 is linked in statically or
+    bound at start."""
+    images = pictures()
+    for name, options in (("plain", {}), ("gzip", {"chunks": (4, H, W, 3), "compression": "gzip"})):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as f:
+            f.create_dataset("images", data=images, **options)
+            f["labels"] = np.arange(N)
+    code = (
+        "import sys, os\n"
+        "sys.setdlopenflags(os.RTLD_LAZY)\n"
+        "import stoker\n"
+        "for path in sys.argv[1:]:\n"
+        "    ds = stoker.open(path)\n"
+        "    for _ in range(3): sum(len(x) for x, _ in stoker.Loader(ds, batch_size=4, shuffle=True))\n"
+        "    ds.image(3), ds[2], ds.labels\n"
+        "print(os.getpid())\n"
+    )
+    env = {**os.environ, "LD_DEBUG": "bindings"}  # to stderr: the child may write to no file
+    run = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "plain.h5", tmp_path / "gzip.h5"], env=env, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    calls: dict[int, set[str]] = {}
+    for found in re.finditer(r"(?m)^\s*(\d+):\tbinding file .*_native\S* .*normal symbol `(H5\w+)'", run.stderr):
+        if not found[2].endswith("_g"):
+            calls.setdefault(int(found[1]), set()).add(found[2])
+    parent = int(run.stdout)
+    print(parent, {pid: len(names) for pid, names in calls.items()})
+    if not calls:
+        pytest.skip("libhdf5 is not a shared library here, or the platform has no LD_DEBUG")
+    if "H5Dwrite_chunk" in calls.get(parent, ()):
+        pytest.skip("functions are bound at start here, called or not")
+    assert parent not in calls
+    assert any("H5Fopen" in names for names in calls.values())
+
+
+def test_truncated_and_flipped_files(tmp_path: Path) -> None:
+    """An error or pixels, but no crash and no hang, wherever a byte is wrong or the end is missing."""
+    images = pictures()
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f.create_dataset("images", data=images, chunks=(4, H, W, 3), compression="gzip", shuffle=True, fletcher32=True)
+        f["labels"] = np.arange(N)
+        f["names"] = [f"name {i}" for i in range(N)]
+        d = f.create_dataset("vlen", (N,), dtype=h5py.vlen_dtype(np.uint8))
+        for i, blob in enumerate(jpegs()):
+            d[i] = np.frombuffer(blob, np.uint8)
+    whole = (tmp_path / "x.h5").read_bytes()
+    rng = np.random.default_rng(11)
+    with h5py.File(tmp_path / "x.h5") as f:  # flips belong where structure lies: outside of what gzip packed
+        spans = [(c.byte_offset, c.size) for c in map(f["images"].id.get_chunk_info, range(f["images"].id.get_num_chunks()))]
+    inside = np.zeros(len(whole), bool)
+    for start, size in spans:
+        inside[start : start + size] = True
+    outside = np.flatnonzero(~inside)
+    places = [whole[: int(n)] for n in rng.integers(0, len(whole), 12)]
+    for i in range(48):
+        at = int(rng.choice(outside)) if i % 5 else int(rng.integers(len(whole)))
+        broken = bytearray(whole)
+        broken[at] ^= int(rng.integers(1, 256))
+        places.append(bytes(broken))
+    outcomes = {"read": 0, "refused": 0}
+    for i, content in enumerate(places):
+        (tmp_path / "y.h5").write_bytes(content)
+        try:
+            ds = stoker.open(tmp_path / "y.h5", hdf5_images="vlen" if i % 3 == 0 else "images")
+            for k in range(len(ds) if len(ds) < 100 else 100):
+                ds.image(k)
+                ds[k]
+            outcomes["read"] += 1
+        except stoker.Error:
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 5, outcomes
