@@ -142,8 +142,7 @@ static const cli_option options[] = {
      AT(transform),
      .choices = transform_words,
      .help = "train (default): RandomResizedCrop and flip; eval: resize and centre crop; resize: squash; "
-             "pad-crop: "
-             "pad by 4, random crop, flip (CIFAR); none: as stored, all of one size."},
+             "pad-crop: pad by 4, random crop, flip (CIFAR); none: as stored, all of one size."},
     {.kind = CLI_CHOICE,
      .name = "order",
      .argument = "NAME",
@@ -194,17 +193,17 @@ static int run(int argc, char **argv);
 const cli_command command_bench = {.name = "bench",
                                    .summary = "measure the loader on this machine",
                                    .synopsis = "[OPTION]... DST",
-                                   .description = "Runs the real loader over DST and prints images per "
-                                                  "second, what its threads did, and how well classes are "
-                                                  "mixed in a batch. The clock runs from the first batch on; "
-                                                  "the first batch is timed apart, from before the "
-                                                  "data set is opened. The first epoch compares checksums "
-                                                  "and may read from a cold disk, so it is shown apart "
-                                                  "too when it ended in time.",
+                                   .description =
+                                       "Runs the real loader over DST and prints images per second, what "
+                                       "its threads did, and how well classes are mixed in a batch. The "
+                                       "clock runs from the first batch on; the first batch is timed "
+                                       "apart, from before the data set is opened. The first epoch "
+                                       "compares checksums and may read from a cold disk, so it is shown "
+                                       "apart too when it ended in time.",
                                    .options = options,
                                    .exit_status = "0 done\n1 error\n64 wrong command line",
-                                   .examples = "stoker bench --seconds 10 --threads 4 train.stk\nstoker "
-                                               "bench --transform pad-crop --size 32 cifar.stk",
+                                   .examples = "stoker bench --seconds 10 --threads 4 train.stk\n"
+                                               "stoker bench --transform pad-crop --size 32 cifar.stk",
                                    .min_operands = 1,
                                    .max_operands = 1,
                                    .run = run};
@@ -311,8 +310,9 @@ static void print_text(const char *path, const bench_args *args, const bench_res
     printf("threads      %" PRIu32 " (%s kernels)\n", stats->n_threads, r->cpu);
     printf("first batch  %.1f ms after opening\n", r->first_batch_s * 1e3);
     printf(
-        "stages       read %.1f %%, decode and resample %.1f %%, no free slot %.1f %% of the threads' time; "
-        "the consumer waited %.1f %%\n",
+
+        "stages       read %.1f %%, decode and resample %.1f %%, no free slot %.1f %% of the threads' "
+        "time; the consumer waited %.1f %%\n",
         per_thread_share(stats->read_ns, stats, whole), per_thread_share(stats->decode_ns, stats, whole),
         per_thread_share(stats->worker_wait_ns, stats, whole),
         100 * (double)stats->consumer_wait_ns * 1e-9 / whole);
@@ -389,6 +389,8 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     stk_status status = stk_cpu_family(&out->cpu, error);
     if (status == STK_OK) status = stk_dataset_open(path, &args->dataset, &dataset, error);
     if (status != STK_OK) goto cleanup;
+    if (stk_dataset_slow_pattern(dataset) != NULL)
+        cli_note(&command_bench, "%s", stk_dataset_slow_pattern(dataset));
     uint64_t n = stk_dataset_len(dataset);
     if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
     out->batch_size = args->loader.batch_size;

@@ -35,9 +35,10 @@ const cli_command command_cache = {
     .synopsis = "[OPTION]... stat|verify|trim|clear DIR",
     .description =
         "DIR is a folder that 'stoker pack --cache DIR' filled: finished records, found by the content of "
-        "their source.\n\nstat shows entries and sizes. verify checks every entry and removes damaged "
-        "ones. trim sets the size limit and removes what is above it, longest unused first. clear empties "
-        "the cache. All of them may run while packs use it.",
+        "their source.\n\n"
+        "stat shows entries and sizes. verify checks every entry and removes damaged ones. trim sets the "
+        "size limit and removes what is above it, longest unused first. clear empties the cache. All of "
+        "them may run while packs use it.",
     .options = options,
     .exit_status = "0 done\n1 error\n2 verify: damaged entries were found and removed\n64 wrong command line",
     .examples = "stoker cache trim --max 20GiB cache",

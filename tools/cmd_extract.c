@@ -50,18 +50,16 @@ const cli_command command_extract = {
     .synopsis = "[OPTION]... DST OUTDIR [NUMBER]...",
     .description =
         "Writes all records, or those with the numbers given, into the folder OUTDIR under their source "
-        "paths. A "
-        "record stored as it was gives the source's bytes; tiles give a JPEG file with the same pixels, raw "
-        "records a PNG file, arrays a .npy file. When the name's extension does not fit the content, the "
-        "fitting "
-        "one is appended.\n\n"
+        "paths. A record stored as it was gives the source's bytes; tiles give a JPEG file with the same "
+        "pixels, raw records a PNG file, arrays a .npy file. When the name's extension does not fit the "
+        "content, the fitting one is appended.\n\n"
         "Nothing is written outside OUTDIR, whatever the paths say. An existing file with the same content "
-        "is left "
-        "alone; another one is not overwritten without --force.",
+        "is left alone; another one is not overwritten without --force.",
     .options = options,
-    .exit_status =
-        "0 every record was written\n1 error\n2 done, but some records could not be written; each is "
-        "named\n64 wrong command line",
+    .exit_status = "0 every record was written\n"
+                   "1 error\n"
+                   "2 done, but some records could not be written; each is named\n"
+                   "64 wrong command line",
     .examples = "stoker extract train.stk out\nstoker extract train.stk out 17 4711",
     .min_operands = 2,
     .max_operands = -1,

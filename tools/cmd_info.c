@@ -42,8 +42,8 @@ const cli_command command_info = {
     .synopsis = "[OPTION]... DST",
     .description =
         "Shows the number of records and classes, how the records are encoded, sizes, the data set's id "
-        "(the same content has the same id), columns, and which CPU kernels this machine uses. "
-        "Reads the index, not the images.",
+        "(the same content has the same id), columns, and which CPU kernels this machine uses. Reads the "
+        "index, not the images.",
     .options = options,
     .exit_status = "0 done\n1 error\n64 wrong command line",
     .min_operands = 1,
@@ -133,6 +133,7 @@ static void print_json(const info *in)
     json_u64(&json, "max_height", in->max_height);
     json_i64(&json, "threads", stk_cpu_usable_threads());
     json_columns(&json, dataset);
+    if (stk_dataset_contents(dataset) != NULL) json_text(&json, "contents", stk_dataset_contents(dataset));
     json_raw(&json, "metadata", stk_dataset_metadata(dataset));
     json_end(&json, '}');
     fputc('\n', stdout);

@@ -41,14 +41,14 @@ const cli_command command_merge = {
     .name = "merge",
     .summary = "join the parts that 'pack --part' made",
     .synopsis = "[OPTION]... PART... DST",
-    .description = "Joins parts into DST, which equals byte for byte what one pack of the whole would have "
-                   "written. The parts "
-                   "may be given in any order and stay as they are. Every record's checksum is compared on "
-                   "the way. Missing "
-                   "parts, parts given twice, and parts of different packs are refused with a list.",
+    .description =
+        "Joins parts into DST, which equals byte for byte what one pack of the whole would have written. "
+        "The parts may be given in any order and stay as they are. Every record's checksum is compared on "
+        "the way. Missing parts, parts given twice, and parts of different packs are refused with a list.",
     .options = options,
     .exit_status = "0 done\n1 error; DST is as it was before\n64 wrong command line",
-    .examples = "stoker pack --part 1/2 photos p1.stk\nstoker pack --part 2/2 photos p2.stk\n"
+    .examples = "stoker pack --part 1/2 photos p1.stk\n"
+                "stoker pack --part 2/2 photos p2.stk\n"
                 "stoker merge p1.stk p2.stk train.stk",
     .min_operands = 2,
     .max_operands = -1,

@@ -162,9 +162,8 @@ static const cli_option options[] = {
      .name = "path-column",
      .argument = "NAME",
      AT(pack.path_column),
-     .help =
-         "The manifest's column with the paths. By default path, file, filename, image, img and the like are "
-         "looked for."},
+     .help = "The manifest's column with the paths. By default path, file, filename, image, img and the like "
+             "are looked for."},
     {.kind = CLI_STRING,
      .name = "label-column",
      .argument = "NAME",
@@ -184,8 +183,24 @@ static const cli_option options[] = {
      AT(columns),
      .help =
          "The type of a manifest's column: bool, int8 to int64, uint8 to uint64, float32, float64, string. "
-         "By "
-         "default a column is typed only if every value survives it, so '001' stays text. May be repeated."},
+         "By default a column is typed only if every value survives it, so '001' stays text. May be "
+         "repeated."},
+    {.kind = CLI_STRING,
+     .name = "dataset",
+     .argument = "PATH",
+     AT(source.hdf5_images),
+     .help = "SRC is an HDF5 file: the path of the images in it. By default found by name and shape."},
+    {.kind = CLI_STRING,
+     .name = "labels",
+     .argument = "PATH",
+     AT(source.hdf5_labels),
+     .help = "SRC is an HDF5 file: the path of the labels in it. By default found by name and shape."},
+    {.kind = CLI_CUSTOM,
+     .name = "range",
+     .argument = "MIN:MAX",
+     AT(source),
+     .parse = parse_value_range,
+     .help = "SRC is an HDF5 file: the range of pixel values that are not uint8; it is mapped to 0..255."},
     OPTION_HEADING("What to store"),
     {.kind = CLI_CHOICE,
      .name = "encode",
@@ -194,9 +209,8 @@ static const cli_option options[] = {
      .choices = encode_words,
      .help =
          "auto (default) never changes pixels: JPEGs become tiles, which load faster; images up to 4096 "
-         "pixels "
-         "become raw; the rest stays as it is. keep stores each file's own bytes, tiles insists on tiles for "
-         "every JPEG, raw stores decoded pixels."},
+         "pixels become raw; the rest stays as it is. keep stores each file's own bytes, tiles insists on "
+         "tiles for every JPEG, raw stores decoded pixels."},
     {.kind = CLI_CUSTOM,
      .name = "tile",
      .argument = "PX",
@@ -206,9 +220,8 @@ static const cli_option options[] = {
      .name = "resize",
      .argument = "HOW",
      .parse = parse_resize,
-     .help =
-         "short=N, long=N (that side becomes N pixels) or exact=WxH (squashes). Images are encoded anew, so "
-         "their pixels change. By default nothing is resized."},
+     .help = "short=N, long=N (that side becomes N pixels) or exact=WxH (squashes). Images are encoded anew, "
+             "so their pixels change. By default nothing is resized."},
     {.kind = CLI_CHOICE,
      .name = "resample",
      .argument = "FILTER",
@@ -232,8 +245,7 @@ static const cli_option options[] = {
      AT(pack.exif),
      .choices = exif_words,
      .help = "apply (default) turns images as their EXIF orientation says, as a viewer does; ignore leaves "
-             "them as "
-             "stored, as torchvision's ImageFolder does."},
+             "them as stored, as torchvision's ImageFolder does."},
     {.kind = CLI_CHOICE,
      .name = "mode",
      .argument = "MODE",
@@ -287,9 +299,10 @@ static const cli_option options[] = {
     {.kind = CLI_FLAG,
      .name = "rehash",
      AT(pack.rehash),
-     .help = "With --force over an older DST: read every source file and compare its content. By default a "
-             "file with "
-             "the same path, size and time counts as unchanged, and its record is taken from the old DST."},
+     .help =
+         "With --force over an older DST: read every source file and compare its content. By default a "
+         "file with the same path, size and time counts as unchanged, and its record is taken from the old "
+         "DST."},
     {.kind = CLI_STRING,
      .name = "cache",
      .argument = "DIR",
@@ -320,9 +333,9 @@ static const cli_option options[] = {
      AT(pack.n_threads),
      .min = 1,
      .max = 1024,
-     .help = "Threads. By default as many as this process may really use (affinity, cgroup quota). The "
-             "output does "
-             "not depend on it."},
+     .help =
+         "Threads. By default as many as this process may really use (affinity, cgroup quota). The output "
+         "does not depend on it."},
     {.kind = CLI_CHOICE,
      .name = "format",
      .argument = "NAME",
@@ -341,22 +354,6 @@ static const cli_option options[] = {
      .argument = "NAME",
      AT(pack.hdf5_filter),
      .help = "HDF5: none (default), gzip, gzip:LEVEL or lzf. Filtered files load slower."},
-    {.kind = CLI_STRING,
-     .name = "dataset",
-     .argument = "PATH",
-     AT(source.hdf5_images),
-     .help = "SRC is an HDF5 file: the path of the images in it. By default found by name and shape."},
-    {.kind = CLI_STRING,
-     .name = "labels",
-     .argument = "PATH",
-     AT(source.hdf5_labels),
-     .help = "SRC is an HDF5 file: the path of the labels in it. By default found by name and shape."},
-    {.kind = CLI_CUSTOM,
-     .name = "range",
-     .argument = "MIN:MAX",
-     AT(source),
-     .parse = parse_value_range,
-     .help = "SRC is an HDF5 file: the range of pixel values that are not uint8; it is mapped to 0..255."},
     OPTION_PROGRESS(pack_args, progress),
     OPTION_JSON(pack_args, json, "Print the report as one JSON object on stdout."),
     {.letter = 'q',
@@ -372,20 +369,21 @@ const cli_command command_pack = {
     .summary = "pack a folder of images into a few big files",
     .synopsis = "[OPTION]... SRC DST",
     .description =
-        "Packs the images under SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels), a .csv or .jsonl manifest, an HDF5 file, or "
-        "a .tar grouped as WebDataset does. DST is "
-        "a file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
+        "Packs the images of SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
+        "ImageFolder reads them; without sub-folders there are no labels), a .csv or .jsonl manifest, a "
+        ".tar archive (WebDataset's grouping by name), an HDF5 file, or a folder of .npy arrays. DST is a "
+        "file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
-        "Files are recognised by content, not by name; those that are no images are ignored. Files that are "
-        "left out, and why, are named on stderr and in DST.report.jsonl.",
+        "Files are recognised by content, not by name; those that are no images are ignored. Files that "
+        "are left out, and why, are named on stderr and in DST.report.jsonl.",
     .options = options,
-    .exit_status = "0 every image was packed\n1 error; DST is as it was before\n2 packed, but some images "
-                   "were left out\n"
+    .exit_status = "0 every image was packed\n"
+                   "1 error; DST is as it was before\n"
+                   "2 packed, but some images were left out\n"
                    "64 wrong command line",
-    .examples =
-        "stoker pack photos/train train.stk\nstoker pack --manifest labels.csv --root photos train.stk\n"
-        "stoker pack --resize short=256 photos/train small.stk",
+    .examples = "stoker pack photos/train train.stk\n"
+                "stoker pack --manifest labels.csv --root photos train.stk\n"
+                "stoker pack --resize short=256 photos/train small.stk",
     .min_operands = 1,
     .max_operands = 2,
     .run = run};

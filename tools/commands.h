@@ -27,18 +27,13 @@ extern const cli_command command_cache;
         .kind = CLI_SWITCH, .name = "progress", .offset = offsetof(T, member),                               \
         .help = "Show a progress line on stderr. By default only when stderr is a terminal."                 \
     }
-/* How a data set is opened; `member` is an stk_dataset_options. */
-#define OPTIONS_OPEN(T, member)                                                                              \
-    OPTION_HEADING("How to open DST"),                                                                       \
-        {.kind = CLI_FLAG,                                                                                   \
-         .name = "salvage",                                                                                  \
-         .offset = offsetof(T, member.salvage),                                                              \
-         .help = "Open a .stk file that lost its end, by scanning for its records."},                        \
-        {.kind = CLI_STRING,                                                                                 \
-         .name = "dataset",                                                                                  \
-         .argument = "PATH",                                                                                 \
-         .offset = offsetof(T, member.hdf5_images),                                                          \
-         .help = "HDF5: the path of the images in the file. By default found by name and shape."},           \
+/* Which parts of an HDF5 file are meant; `member` is an stk_dataset_options. */
+#define OPTIONS_HDF5(T, member)                                                                              \
+    {.kind = CLI_STRING,                                                                                     \
+     .name = "dataset",                                                                                      \
+     .argument = "PATH",                                                                                     \
+     .offset = offsetof(T, member.hdf5_images),                                                              \
+     .help = "HDF5: the path of the images in the file. By default found by name and shape."},               \
         {.kind = CLI_STRING,                                                                                 \
          .name = "labels",                                                                                   \
          .argument = "PATH",                                                                                 \
@@ -49,6 +44,14 @@ extern const cli_command command_cache;
         .parse = parse_value_range,                                                                          \
         .help = "HDF5: the range of pixel values that are not uint8; it is mapped to 0..255."                \
     }
+/* How a data set is opened. */
+#define OPTIONS_OPEN(T, member)                                                                              \
+    OPTION_HEADING("How to open DST"),                                                                       \
+        {.kind = CLI_FLAG,                                                                                   \
+         .name = "salvage",                                                                                  \
+         .offset = offsetof(T, member.salvage),                                                              \
+         .help = "Open a .stk file that lost its end, by scanning for its records."},                        \
+        OPTIONS_HDF5(T, member)
 #define OPTION_HEADING(text)                                                                                 \
     {                                                                                                        \
         .kind = CLI_HEADING, .help = text                                                                    \
