@@ -8,7 +8,8 @@
 # As root, on Debian with debootstrap and a network. A chroot of Debian 11 gives the old glibc; the libraries are
 # built there, static, from Debian 12's source packages, because Debian 11's libjpeg-turbo and HDF5 are too old.
 # What was made is kept under build/release and used again; remove it to start afresh. libstoker_cuda*.so files in
-# the folder that STOKER_CUDA_OBJECTS names go into the wheel as well.
+# the folder that STOKER_CUDA_OBJECTS names go into the wheel as well; they must have been built, from these very
+# sources, against a glibc that is no newer.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
