@@ -15,7 +15,7 @@
 
 #include "gpu_upload/gpu_batch.h"
 
-enum { STK_GPU_BACKEND_VERSION = 1 };
+enum { STK_GPU_BACKEND_VERSION = 2 };
 
 typedef struct stk_gpu_device stk_gpu_device;
 
@@ -41,6 +41,9 @@ typedef struct stk_gpu_backend {
     void (*device_free)(stk_gpu_device *device, void *memory); /* any thread; waits where the runtime must */
 
     stk_status (*stream_open)(stk_gpu_device *device, void **out, stk_error *error);
+    /* For kernels: of low priority, and on a hardware queue that the legacy default stream does not use, where that
+     * can be found out: streams that share a queue run one after the other. */
+    stk_status (*stream_open_beside)(stk_gpu_device *device, void **out, stk_error *error);
     void (*stream_close)(stk_gpu_device *device, void *stream);
     stk_status (*event_open)(stk_gpu_device *device, void **out, stk_error *error);
     void (*event_close)(stk_gpu_device *device, void *event);

@@ -278,6 +278,7 @@ const stk_gpu_backend stk_gpu_dummy_backend = {
     .device_alloc = dummy_alloc,
     .device_free = dummy_free,
     .stream_open = dummy_handle,
+    .stream_open_beside = dummy_handle,
     .stream_close = dummy_free,
     .event_open = dummy_handle,
     .event_close = dummy_free,

@@ -158,10 +158,9 @@ stk_status stk_gpu_block_fit(stk_gpu_share *s, stk_gpu_block *block, size_t n_by
 {
     if (n_bytes <= block->capacity && block->memory != NULL) return STK_OK;
     if (n_bytes > SIZE_MAX / 2) return stk_fail_memory(error, "GPU memory");
-    bool first = block->memory == NULL;
     stk_gpu_block_free(s, block);
-    /* The first size is often right for good (outputs); only what grew once is likely to grow again. */
-    size_t capacity = first ? n_bytes : n_bytes + n_bytes / 4;
+    /* Growing stops the whole device, so there is room for the next larger batch. */
+    size_t capacity = block->exact ? n_bytes : n_bytes + n_bytes / 4;
     if (block->pinned) STK_TRY(s->backend->pinned_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error));
     else STK_TRY(s->backend->device_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error));
     block->capacity = capacity;

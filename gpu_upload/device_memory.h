@@ -45,6 +45,7 @@ typedef struct stk_gpu_block {
     void *memory;
     size_t capacity;
     bool pinned;
+    bool exact; /* its size will not change: no room is added */
 } stk_gpu_block;
 
 /* Grows the block to n_bytes and a quarter more (contents are lost when it grows). The caller knows that nothing in

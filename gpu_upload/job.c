@@ -67,6 +67,7 @@ static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
     if (job == NULL) return stk_fail_memory(error, "a batch");
     job->pool = pool;
     job->staging.pinned = true;
+    job->out.exact = true;
     void **events[5] = {&job->copy_begun, &job->copied, &job->run_begun, &job->done, &job->consumed};
     for (int i = 0; i < 5; i++) {
         stk_status status = s->backend->event_open(s->device, events[i], error);
@@ -85,8 +86,10 @@ static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
 static bool still_at_work(const stk_job *job)
 {
     stk_gpu_share *s = job->pool->share;
-    bool done = true;
-    return job->was_used && s->backend->event_done(s->device, job->done, &done, NULL) == STK_OK && !done;
+    bool done = true, consumed = true;
+    if (job->was_used && s->backend->event_done(s->device, job->done, &done, NULL) != STK_OK) return false;
+    if (job->was_consumed && s->backend->event_done(s->device, job->consumed, &consumed, NULL) != STK_OK) return false;
+    return !done || !consumed;
 }
 
 stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error)

@@ -114,6 +114,7 @@ stk_status stk_resident_load(stk_uploader *u, stk_error *error)
     stk_status status = STK_OK;
     if (u->resident.entries == NULL || numbers == NULL) status = stk_fail_memory(error, "resident records");
     if (status == STK_OK) status = choose(u, budget, numbers, &chosen, &total, error);
+    u->resident.memory.exact = true;
     if (status == STK_OK && chosen > 0) status = stk_gpu_block_fit(u->share, &u->resident.memory, (size_t)total, error);
     if (status == STK_OK && chosen > 0) status = load_all(u, numbers, chosen, error);
     free(numbers);

@@ -71,11 +71,6 @@ static stk_status copy(stk_uploader *u, stk_job *job, void *to, const void *from
 static stk_status begin_copies(stk_uploader *u, stk_job *job, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    if (job->was_consumed) {
-        STK_TRY(k->event_wait(u->share->device, job->consumed, u->copy_stream, error));
-        STK_TRY(k->event_wait(u->share->device, job->consumed, job->lane->stream, error));
-    }
-    job->was_consumed = false;
     job->uploaded = 0;
     return k->event_record(u->share->device, job->copy_begun, u->copy_stream, error);
 }

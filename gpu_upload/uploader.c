@@ -73,7 +73,7 @@ static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
     if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
     stk_status status = STK_OK;
     for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
-        if (job->device_statuses[i] == 0 || job->statuses[i] != STK_OK) continue;
+        if (job->device_statuses[i] == 0) continue; /* entries that were bad before have nothing to decode */
         job->statuses[i] = STK_ERR_IMAGE;
         u->stats.bad_on_device++;
         if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
@@ -93,6 +93,10 @@ static stk_status wait_for_last_use(stk_uploader *u, stk_job *job, uint64_t gene
     }
     if (!job->was_used) return STK_OK;
     STK_TRY(u->share->backend->event_sync(u->share->device, job->done, error));
+    /* The consumer's work with it is waited for here, not by our streams: a stream that stands still for somebody else's
+     * can hold up others that share its hardware queue. There are jobs enough that this seldom waits. */
+    if (job->was_consumed) STK_TRY(u->share->backend->event_sync(u->share->device, job->consumed, error));
+    job->was_consumed = false;
     stk_upload_ticket late = {.status = STK_OK};
     pthread_mutex_lock(&u->lock);
     late.status = look_at_bits(u, job, &late.error);
@@ -257,7 +261,7 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     k = u->share->backend;
     STK_TRY(stk_job_pool_open(u->share, u->n_ahead + 2 + u->n_lanes, &u->pool, error));
     STK_TRY(k->stream_open(u->share->device, &u->copy_stream, error));
-    for (uint32_t i = 0; i < u->n_lanes; i++) STK_TRY(k->stream_open(u->share->device, &u->lanes[i].stream, error));
+    for (uint32_t i = 0; i < u->n_lanes; i++) STK_TRY(k->stream_open_beside(u->share->device, &u->lanes[i].stream, error));
     STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
@@ -407,11 +411,13 @@ void stk_device_batch_release(stk_device_batch *batch, void *stream)
 stk_status stk_device_batch_read(const stk_device_batch *batch, const void *device_memory, void *host_memory,
                                  size_t n_bytes, stk_error *error)
 {
-    const stk_job *job = (const stk_job *)batch;
+    const stk_job *job = (const stk_job *)(const void *)batch;
     const stk_gpu_backend *k = job->pool->share->backend;
     stk_gpu_device *device = job->pool->share->device;
     void *stream = NULL;
     STK_TRY(k->event_sync(device, job->done, error));
+    for (uint32_t i = 0; job->device_statuses != NULL && i < batch->n; i++)
+        if (job->device_statuses[i] != 0) job->statuses[i] = STK_ERR_IMAGE;
     STK_TRY(k->stream_open(device, &stream, error));
     stk_status status = k->copy_out(device, host_memory, device_memory, n_bytes, stream, error);
     k->stream_close(device, stream);

@@ -174,6 +174,80 @@ stk_status cuda_stream_open(stk_gpu_device *device, void **out, stk_error *error
     return STK_OK;
 }
 
+/* ---- Streams beside the consumer's. CUDA lays streams on a few hardware queues. Two that share one start their kernels
+ * in the order they were given, so that a batch would be decoded between the consumer's kernels and not beside them. */
+
+__global__ void spin(long long ns)
+{
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+    do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    while ((long long)(now - begin) < ns);
+}
+
+__global__ void nothing() {}
+
+/* Work on the default stream that takes a moment, twice (what is second waits for the first); does a kernel on `s` end
+ * before the first of them? */
+cudaError_t runs_beside(cudaStream_t s, cudaEvent_t first, cudaEvent_t ours, bool *beside)
+{
+    const long long moment_ns = 300000;
+    cudaError_t e = cudaDeviceSynchronize();
+    *beside = false;
+    spin<<<1, 1>>>(moment_ns);
+    if (e == cudaSuccess) e = cudaEventRecord(first, 0);
+    spin<<<1, 1>>>(1000);
+    nothing<<<1, 1, 0, s>>>();
+    if (e == cudaSuccess) e = cudaEventRecord(ours, s);
+    if (e == cudaSuccess) e = cudaEventSynchronize(ours);
+    if (e == cudaSuccess) {
+        *beside = cudaEventQuery(first) == cudaErrorNotReady;
+        (void)cudaGetLastError();
+    }
+    return e;
+}
+
+const int MOST_TRIED = 16;
+
+/* Opens streams until one runs beside the default stream; keeps the last one when none does. */
+cudaError_t find_stream(int priority, cudaEvent_t first, cudaEvent_t ours, cudaStream_t *out)
+{
+    cudaStream_t tried[MOST_TRIED];
+    int n = 0;
+    bool beside = false;
+    cudaError_t e = cudaSuccess;
+    while (n < MOST_TRIED && e == cudaSuccess && !beside) {
+        e = cudaStreamCreateWithPriority(&tried[n], cudaStreamNonBlocking, priority);
+        if (e == cudaSuccess) n++;
+        for (int k = 0; k < 2 && e == cudaSuccess && !beside; k++) e = runs_beside(tried[n - 1], first, ours, &beside);
+    }
+    if (std::getenv("STOKER_CUDA_TRACE")) std::fprintf(stderr, "tried %d streams, beside %d\n", n, (int)beside);
+    for (int i = 0; i < n; i++)
+        if (i < n - 1 || e != cudaSuccess) (void)cudaStreamDestroy(tried[i]);
+    *out = n > 0 && e == cudaSuccess ? tried[n - 1] : nullptr;
+    return e;
+}
+
+stk_status cuda_stream_open_beside(stk_gpu_device *device, void **out, stk_error *error)
+{
+    On on(device);
+    int least = 0, greatest = 0;
+    cudaEvent_t first = nullptr, ours = nullptr;
+    cudaStream_t s = nullptr;
+    *out = nullptr;
+    CU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    const char *p = std::getenv("STOKER_CUDA_PRIORITY");
+    cudaError_t e = cudaEventCreateWithFlags(&first, cudaEventDisableTiming);
+    if (e == cudaSuccess) e = cudaEventCreateWithFlags(&ours, cudaEventDisableTiming);
+    if (e == cudaSuccess && std::getenv("STOKER_CUDA_NOPROBE")) e = cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, p && *p == 'h' ? greatest : least);
+    else if (e == cudaSuccess) e = find_stream(p && *p == 'h' ? greatest : least, first, ours, &s);
+    if (first != nullptr) (void)cudaEventDestroy(first);
+    if (ours != nullptr) (void)cudaEventDestroy(ours);
+    if (e != cudaSuccess) return failed(e, "a CUDA stream", error);
+    *out = s;
+    return STK_OK;
+}
+
 void cuda_stream_close(stk_gpu_device *device, void *stream)
 {
     On on(device);
@@ -339,7 +413,7 @@ const stk_gpu_backend table = {
     STK_GPU_BACKEND_VERSION, sizeof(stk_gpu_backend), "cuda",
     cuda_open, cuda_close,
     cuda_pinned_alloc, cuda_pinned_free, cuda_device_alloc, cuda_device_free,
-    cuda_stream_open, cuda_stream_close,
+    cuda_stream_open, cuda_stream_open_beside, cuda_stream_close,
     cuda_event_open, cuda_event_close, cuda_event_record, cuda_event_wait, cuda_event_done, cuda_event_sync, cuda_event_ms,
     cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, range_push, range_pop,
 };

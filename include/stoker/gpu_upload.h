@@ -61,7 +61,9 @@ typedef struct stk_device_batch {
     uint32_t n_columns;
     const uint64_t *ids;         /* host [n] */
     const int64_t *host_labels;  /* host [n] */
-    const int32_t *statuses;     /* host [n]; bits found invalid by the device show once its work is done */
+    const int32_t *statuses;     /* host [n]; complete once the device's work is done and stk_uploader_next or
+                                    stk_device_batch_read was called after that: bits found invalid by the device are
+                                    STK_ERR_IMAGE then, and the pixels of that entry mean nothing */
     int device;
 } stk_device_batch;
 
@@ -107,7 +109,7 @@ typedef struct stk_uploader_stats {
 STK_API void stk_uploader_get_stats(stk_uploader *uploader, stk_uploader_stats *out);
 
 /* For tests and for callers without a CUDA runtime of their own: copies n_bytes of a batch's device memory to host
- * memory, after all its work. */
+ * memory, after all its work; batch->statuses is then complete. */
 STK_API STK_NODISCARD stk_status stk_device_batch_read(const stk_device_batch *batch, const void *device_memory,
                                                        void *host_memory, size_t n_bytes, stk_error *error);
 
