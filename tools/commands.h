@@ -12,6 +12,7 @@ extern const cli_command command_pack;
 extern const cli_command command_info;
 extern const cli_command command_ls;
 extern const cli_command command_extract;
+extern const cli_command command_export;
 extern const cli_command command_verify;
 extern const cli_command command_bench;
 extern const cli_command command_merge;

@@ -6,6 +6,7 @@
 
 #include <stoker/cache.h>
 #include <stoker/columns.h>
+#include <stoker/convert.h>
 #include <stoker/cpu.h>
 #include <stoker/dataset.h>
 #include <stoker/gather.h>

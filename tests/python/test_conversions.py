@@ -155,3 +155,46 @@ def test_tar_of_folders_and_hostile_ones(tmp_path: Path) -> None:
     with pytest.raises(stoker.Error, match="none.tar"):
         stoker.pack(tmp_path / "none.tar", tmp_path / "y.stk")
     assert not list(tmp_path.glob("y.stk*"))
+
+
+@pytest.mark.parametrize("encode", ["auto", "keep", "raw"])
+def test_export(photos_folder: Path, tmp_path: Path, encode: str) -> None:
+    """.stk -> .h5, .tar, folder: pixels, labels, classes and columns stay."""
+    pytest.importorskip("h5py")
+    stoker.pack(photos_folder, tmp_path / "x.stk", encode=encode)
+    ds = stoker.open(tmp_path / "x.stk")
+    command("export", tmp_path / "x.stk", tmp_path / "x.h5")
+    back = stoker.open(tmp_path / "x.h5")
+    assert back.container == "hdf5" and list(back.classes) == list(ds.classes)
+    command("export", "--to", "tar", tmp_path / "x.stk", tmp_path / "x.tar")
+    command("export", tmp_path / "x.stk", tmp_path / "out")
+    with tarfile.open(tmp_path / "x.tar") as tar:
+        members = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}  # type: ignore[union-attr]
+    assert np.array_equal(back.labels, ds.labels)
+    for i in range(len(ds)):
+        assert back.payload(i) == ds.payload(i) and np.array_equal(back.image(i), ds.image(i))
+        content, extension = ds.file(i)
+        assert members[f"{i:09}.{extension}"] == content
+        assert int(members[f"{i:09}.cls"]) == ds.labels[i]
+        assert json.loads(members[f"{i:09}.json"])["path"] == ds.path(i)
+    assert sum(p.is_file() for p in (tmp_path / "out").rglob("*")) == len(ds)
+    again = subprocess.run(
+        [sys.executable, "-m", "stoker", "export", tmp_path / "x.stk", tmp_path / "x.h5"], capture_output=True, text=True
+    )
+    assert again.returncode == 1 and "exists" in again.stderr
+    assert not list(tmp_path.glob("*.tmp.*"))
+
+
+def test_export_of_one_size_and_typed_columns(table: Path, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    ds = stoker.open(table)
+    command("export", "--chunk-images", "7", "--hdf5-filter", "gzip", table, tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5") as f:
+        assert f["images"].shape == (20, 20, 24, 3) and f["images"].chunks[0] == 7 and f["images"].compression == "gzip"
+        assert all(np.array_equal(f["images"][i], ds.image(i)) for i in range(20))
+        assert np.array_equal(f["age"][:], np.arange(20))
+    command("export", table, tmp_path / "x.tar")
+    with tarfile.open(tmp_path / "x.tar") as tar:
+        row = json.load(tar.extractfile("000000007.json"))  # type: ignore[arg-type]
+    assert row["age"] == 7 and row["score"] == 1.75 and row["zip"] == "00007" and row["adult"] is False
+    assert row["note"] == "note 7 é"

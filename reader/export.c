@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/export.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <stoker/cpu.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+#include "common/file.h"
+
+void stk_export_options_init(stk_export_options *options)
+{
+    *options = (stk_export_options){.struct_size = sizeof *options};
+}
+
+stk_status stk_export_step(const stk_dataset *d, const stk_export_options *o, uint64_t i, stk_error *error)
+{
+    if (o->progress == NULL || o->progress(o->user, i + 1, stk_dataset_len(d))) return STK_OK;
+    return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
+}
+
+stk_status stk_export_value(const stk_dataset *d, uint32_t column, uint64_t i, stk_buffer *room, stk_value *out,
+                            stk_error *error)
+{
+    STK_TRY(stk_buffer_reserve(room, 256, error));
+    stk_status status = stk_dataset_value(d, column, i, room->data, room->capacity, out, error);
+    if (status != STK_ERR_LIMIT || out->n_bytes <= room->capacity) return status;
+    STK_TRY(stk_buffer_reserve(room, out->n_bytes, error));
+    return stk_dataset_value(d, column, i, room->data, room->capacity, out, error);
+}
+
+stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_export_options *options, stk_error *error)
+{
+    char temporary[PATH_MAX];
+    struct stat st;
+    if (dataset == NULL || dst == NULL || options == NULL || options->struct_size != sizeof *options)
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "export: data set, dst and options filled by stk_export_options_init are needed");
+    stk_export_options o = *options;
+    if (o.n_threads == 0) o.n_threads = (uint32_t)stk_cpu_usable_threads();
+    if (!o.force && lstat(dst, &st) == 0) return stk_fail(error, STK_ERR_EXISTS, "%s: exists already", dst);
+    if (stk_dataset_len(dataset) == 0) return stk_fail(error, STK_ERR_ARGUMENT, "there is no record to export");
+    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", dst, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);
+    stk_status status = o.to == STK_EXPORT_TAR ? stk_export_tar(dataset, temporary, &o, error)
+                                               : stk_export_hdf5(dataset, temporary, &o, error);
+    if (status == STK_OK) status = stk_publish(temporary, dst, o.force, error);
+    if (status != STK_OK) unlink(temporary);
+    return status;
+}

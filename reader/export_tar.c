@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A tar as WebDataset reads it. Source of the layout: POSIX.1-1988 ustar; every field is fixed, so that the same
+ * data set gives the same bytes. */
+#include "reader/export.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/fail.h"
+#include "common/file.h"
+#include "common/json.h"
+
+enum { BLOCK = 512, GATHER = 4 << 20 };
+#define MAX_MEMBER UINT64_C(077777777777) /* 8 GiB - 1: eleven octal digits */
+
+typedef struct tar {
+    stk_file file;
+    stk_buffer pending;
+    uint64_t written;
+} tar;
+
+static stk_status flush(tar *t, stk_error *error)
+{
+    STK_TRY(stk_file_write_at(&t->file, t->pending.data, t->pending.n_bytes, t->written, error));
+    t->written += t->pending.n_bytes;
+    t->pending.n_bytes = 0;
+    return STK_OK;
+}
+
+static stk_status add_member(tar *t, uint64_t number, const char *extension, const void *data, size_t n_bytes,
+                             stk_error *error)
+{
+    static const uint8_t zeros[BLOCK];
+    char head[BLOCK] = {0};
+    if (n_bytes > MAX_MEMBER) return stk_fail(error, STK_ERR_LIMIT, "a record is too large for a tar");
+    snprintf(head, 100, "%09" PRIu64 ".%s", number, extension);
+    memcpy(head + 100, "0000644\0000000000\0000000000", 24);
+    snprintf(head + 124, 13, "%011llo", (unsigned long long)n_bytes);
+    snprintf(head + 136, 13, "%011o", 0u);
+    memcpy(head + 148, "        0", 9);
+    memcpy(head + 257, "ustar\00000", 8);
+    unsigned sum = 0;
+    for (int i = 0; i < BLOCK; i++) sum += (unsigned char)head[i];
+    snprintf(head + 148, 8, "%06o", sum);
+    head[155] = ' ';
+    STK_TRY(stk_buffer_append(&t->pending, head, BLOCK, error));
+    if (n_bytes > 0) STK_TRY(stk_buffer_append(&t->pending, data, n_bytes, error));
+    STK_TRY(stk_buffer_append(&t->pending, zeros, (BLOCK - n_bytes % BLOCK) % BLOCK, error));
+    return t->pending.n_bytes >= GATHER ? flush(t, error) : STK_OK;
+}
+
+static void write_number(stk_json_writer *w, stk_type type, const uint8_t *p)
+{
+    float f;
+    double d;
+    uint64_t u = 0;
+    size_t n = stk_type_size(type);
+    memcpy(&u, p, n);
+    unsigned shift = (unsigned)(64 - 8 * n);
+    switch (type) {
+    case STK_TYPE_BOOL: stk_jw_bool(w, u != 0); return;
+    case STK_TYPE_F32:
+        memcpy(&f, p, sizeof f);
+        stk_jw_double(w, (double)f);
+        return;
+    case STK_TYPE_F64:
+        memcpy(&d, p, sizeof d);
+        stk_jw_double(w, d);
+        return;
+    case STK_TYPE_I8:
+    case STK_TYPE_I16:
+    case STK_TYPE_I32:
+    case STK_TYPE_I64: stk_jw_i64(w, (int64_t)(u << shift) >> shift); return;
+    case STK_TYPE_U8:
+    case STK_TYPE_U16:
+    case STK_TYPE_U32:
+    case STK_TYPE_U64: stk_jw_u64(w, u); return;
+    case STK_TYPE_F16: {
+        int exponent = (int)(u >> 10 & 31), sign = (u >> 15) != 0;
+        double m = (double)(u & 1023);
+        d = exponent == 0 ? m / 16777216.0 : (1024.0 + m) / 1024.0;
+        for (int e = exponent; exponent != 0 && e > 15; e--) d *= 2;
+        for (int e = exponent; exponent != 0 && e < 15; e++) d /= 2;
+        if (exponent == 31) stk_jw_null(w); /* as other floats that JSON does not have */
+        else stk_jw_double(w, sign ? -d : d);
+        return;
+    }
+    default: stk_jw_null(w);
+    }
+}
+
+static void write_value(stk_json_writer *w, const stk_column *column, const stk_value *v)
+{
+    size_t size = stk_type_size(column->type);
+    if (v->is_null) {
+        stk_jw_null(w);
+    } else if (size == 0) {
+        stk_jw_bytes(w, v->data, v->n_bytes);
+    } else if (column->n_items == 1) {
+        write_number(w, column->type, v->data);
+    } else {
+        stk_jw_array(w);
+        for (size_t k = 0; k < v->n_items; k++) write_number(w, column->type, (const uint8_t *)v->data + k * size);
+        stk_jw_end_array(w);
+    }
+}
+
+static stk_status columns_text(const stk_dataset *d, uint64_t i, stk_buffer *room, stk_buffer *out, stk_error *error)
+{
+    out->n_bytes = 0;
+    stk_json_writer w = stk_jw_begin(out, error);
+    stk_jw_object(&w);
+    for (uint32_t c = 0; c < stk_dataset_columns(d); c++) {
+        stk_column column;
+        stk_value v;
+        STK_TRY(stk_dataset_column(d, c, &column, error));
+        STK_TRY(stk_export_value(d, c, i, room, &v, error));
+        stk_jw_key(&w, column.name);
+        write_value(&w, &column, &v);
+    }
+    stk_jw_end_object(&w);
+    return stk_jw_end(&w);
+}
+
+static stk_status add_record(tar *t, const stk_dataset *d, uint64_t i, stk_buffer *content, stk_buffer *room,
+                             stk_error *error)
+{
+    const char *extension = "bin";
+    stk_record_info info;
+    char label[24];
+    STK_TRY(stk_dataset_record(d, i, &info, error));
+    STK_TRY(stk_dataset_extract(d, i, content, &extension, error));
+    STK_TRY(add_member(t, i, extension, content->data, content->n_bytes, error));
+    if (info.label >= 0) {
+        int n = snprintf(label, sizeof label, "%" PRId64, info.label);
+        STK_TRY(add_member(t, i, "cls", label, (size_t)n, error));
+    }
+    if (stk_dataset_columns(d) == 0) return STK_OK;
+    STK_TRY(columns_text(d, i, room, content, error));
+    return add_member(t, i, "json", content->data, content->n_bytes, error);
+}
+
+stk_status stk_export_tar(const stk_dataset *dataset, const char *path, const stk_export_options *options,
+                          stk_error *error)
+{
+    static const uint8_t end[2 * BLOCK];
+    tar t = {.file = STK_FILE_CLOSED};
+    stk_buffer content = {0}, room = {0};
+    stk_status status;
+    STK_GOTO(stk_file_create(path, &t.file, error));
+    for (uint64_t i = 0; i < stk_dataset_len(dataset); i++) {
+        STK_GOTO(add_record(&t, dataset, i, &content, &room, error));
+        STK_GOTO(stk_export_step(dataset, options, i, error));
+    }
+    STK_GOTO(stk_buffer_append(&t.pending, end, sizeof end, error));
+    STK_GOTO(flush(&t, error));
+    STK_GOTO(stk_file_sync(&t.file, error));
+    STK_GOTO(stk_file_close_checked(&t.file, error));
+cleanup:
+    stk_file_close(&t.file);
+    stk_buffer_free(&t.pending);
+    stk_buffer_free(&content);
+    stk_buffer_free(&room);
+    return status;
+}

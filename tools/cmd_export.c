@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stoker export: a data set for other software. */
+#include <stdio.h>
+#include <string.h>
+
+#include <stoker/convert.h>
+
+#include "commands.h"
+
+enum { TO_HDF5 = 1, TO_TAR = 2, TO_FOLDER = 3 };
+static const cli_choice to_words[] = {{"hdf5", TO_HDF5}, {"tar", TO_TAR}, {"folder", TO_FOLDER}, {NULL, 0}};
+
+typedef struct export_args {
+    stk_dataset_options dataset;
+    stk_export_options export;
+    int to;
+} export_args;
+
+#define AT(member) .offset = offsetof(export_args, member)
+static const cli_option options[] = {
+    {.kind = CLI_CHOICE,
+     .name = "to",
+     .argument = "NAME",
+     AT(to),
+     .choices = to_words,
+     .help = "hdf5, tar (grouped as WebDataset does) or folder (image files below class folders). By default what the "
+             "name says: .h5 and .hdf5, .tar, else folder."},
+    {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(export.force), .help = "Replace what is there."},
+    {.kind = CLI_U32,
+     .name = "chunk-images",
+     .argument = "N",
+     AT(export.chunk_images),
+     .min = 1,
+     .max = 1e6,
+     .help = "HDF5: images in a chunk. Default about 1 MiB a chunk."},
+    {.kind = CLI_STRING,
+     .name = "hdf5-filter",
+     .argument = "NAME",
+     AT(export.hdf5_filter),
+     .help = "HDF5: none (default), gzip, gzip:LEVEL or lzf; raw images of one size only."},
+    OPTIONS_OPEN(export_args, dataset),
+    OPTION_END};
+
+static int run(int argc, char **argv);
+const cli_command command_export = {
+    .name = "export",
+    .summary = "write a data set for other software",
+    .synopsis = "[OPTION]... DST OUT",
+    .description =
+        "Writes the records of the data set DST with labels and columns to OUT: an HDF5 file that any h5py user can "
+        "read, a tar for WebDataset, or a folder of image files. Tiles become ordinary JPEG files in tar and folder, "
+        "with the same pixels. OUT appears whole or not at all (a folder: file by file).",
+    .options = options,
+    .exit_status = "0 done\n1 error\n64 wrong command line",
+    .examples = "stoker export train.stk train.h5\nstoker export train.stk train.tar",
+    .min_operands = 2,
+    .max_operands = 2,
+    .run = run};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static int kind_of(const export_args *args, const char *out)
+{
+    if (args->to != 0) return args->to;
+    if (ends_with(out, ".h5") || ends_with(out, ".hdf5")) return TO_HDF5;
+    return ends_with(out, ".tar") ? TO_TAR : TO_FOLDER;
+}
+
+static int to_folder(const export_args *args, char *src, char *out)
+{
+    char name[] = "extract", force[] = "--force", plain[] = "--";
+    char *argv[6] = {name};
+    int n = 1;
+    if (args->export.force) argv[n++] = force;
+    argv[n++] = plain;
+    argv[n++] = src;
+    argv[n++] = out;
+    argv[n] = NULL;
+    return command_extract.run(n, argv);
+}
+
+static int run(int argc, char **argv)
+{
+    export_args args = {0};
+    cli_operands operands;
+    stk_error error = {0};
+    stk_dataset *dataset = NULL;
+    stk_dataset_options_init(&args.dataset);
+    stk_export_options_init(&args.export);
+    int code = cli_parse(&command_export, argc, argv, &args, &operands);
+    if (code != CLI_GO) return code;
+    int kind = kind_of(&args, operands.items[1]);
+    if (kind == TO_FOLDER) return to_folder(&args, operands.items[0], operands.items[1]);
+    args.export.to = kind == TO_TAR ? STK_EXPORT_TAR : STK_EXPORT_HDF5;
+    stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
+    if (status == STK_OK) status = stk_export(dataset, operands.items[1], &args.export, &error);
+    stk_dataset_close(&dataset);
+    return status == STK_OK ? CLI_OK : cli_fail(&command_export, status, &error);
+}
