@@ -179,6 +179,7 @@ static stk_status open_all(stk_loader *l, const stk_dataset *dataset, const stk_
     STK_TRY(open_sampler(l, dataset, o, error));
     STK_TRY(open_pipeline(l, dataset, o, work, error));
     STK_TRY(open_workers(l, dataset, error));
+    stk_payload_mirror(dataset->payload);
     stk_readahead_options ro = {.dataset = dataset,
                                 .sampler = l->sampler,
                                 .schedule = l->pipeline.schedule,

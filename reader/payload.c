@@ -17,24 +17,30 @@
 #include "reader/bitmap.h"
 #include "reader/clock.h"
 #include "reader/file_system.h"
+#include "reader/mirror.h"
 
 enum {
     SCRATCH_KEPT = 64 << 20,    /* scratch above this is given back after the outlier that needed it */
     PREFETCH_BYTES = 8192,      /* larger records: the hardware's own prefetch does as well */
     CACHE_LINE = 64,
+    MIRROR_RECORD = 16 << 10,   /* mean size up to which a copy in memory pays */
+    MIRROR_LEAST = 4 << 20,     /* smaller sets are in the CPU's caches anyway */
+    MIRROR_MOST = 1 << 30,
+    COPY_BYTES = 16 << 20,
     RESIDENT_NS = 150000,       /* a byte that takes longer was not in memory */
     /* One call brings in no more than the device's read_ahead_kb, whatever it is asked for (mm/readahead.c,
      * force_page_cache_ra), and 128 KiB is the smallest in common use. */
     ASK_BYTES = 128 << 10
 };
 
-/* An open file; immutable once published in source->files, but for the flag. */
+/* An open file; immutable once published in source->files, but for what is atomic. */
 typedef struct payload_file {
     stk_file file;
     uint64_t n_bytes;
     const uint8_t *map; /* NULL: pread only */
     stk_fs_kind kind;
-    atomic_flag taken_over; /* the kernel's own read-ahead is off */
+    atomic_flag taken_over;        /* the kernel's own read-ahead is off */
+    _Atomic(stk_mirror *) mirror; /* its bytes in memory, once a loader wants that */
 } payload_file;
 
 struct stk_payload_source {
@@ -51,6 +57,8 @@ struct stk_payload_source {
 static void file_free(payload_file *f)
 {
     if (f == NULL) return;
+    stk_mirror *mirror = atomic_load(&f->mirror);
+    stk_mirror_close(&mirror);
     if (f->map != NULL) munmap((void *)(uintptr_t)f->map, (size_t)f->n_bytes);
     free(f);
 }
@@ -133,6 +141,41 @@ void stk_payload_close(stk_payload_source **source)
     stk_bitmap_close(&s->touched);
     free(s);
     *source = NULL;
+}
+
+void stk_payload_mirror(stk_payload_source *s)
+{
+    uint64_t mean = s->storage->n_rows > 0 ? s->storage->total_bytes / s->storage->n_rows : 0;
+    uint64_t most = stk_memory_allowed() / 8;
+    if (most > MIRROR_MOST) most = MIRROR_MOST;
+    if (s->io != STK_IO_AUTO || s->pretend_remote || mean > MIRROR_RECORD || s->storage->total_bytes > most ||
+        s->storage->total_bytes < MIRROR_LEAST || s->storage->road != NULL)
+        return;
+    for (uint32_t i = 0; i < s->storage->n_files; i++) {
+        payload_file *f;
+        stk_mirror *mirror = NULL, *other = NULL;
+        if (file_get(s, i, &f, NULL) != STK_OK || atomic_load(&f->mirror) != NULL) continue;
+        if (stk_mirror_open(&f->file, f->n_bytes, &mirror, NULL) != STK_OK) continue;
+        if (!atomic_compare_exchange_strong(&f->mirror, &other, mirror)) stk_mirror_close(&mirror);
+    }
+}
+
+bool stk_payload_copy_some(const stk_payload_source *s, stk_payload_copying *progress)
+{
+    for (uint64_t left = COPY_BYTES; progress->file < s->storage->n_files;) {
+        payload_file *f = atomic_load_explicit(&s->files[progress->file], memory_order_acquire);
+        stk_mirror *mirror = f != NULL ? atomic_load(&f->mirror) : NULL;
+        if (mirror == NULL || progress->offset >= f->n_bytes) {
+            progress->file++;
+            progress->offset = 0;
+            continue;
+        }
+        if (left == 0) return true;
+        uint64_t next = stk_mirror_fill(mirror, progress->offset), n = next - progress->offset;
+        progress->offset = next;
+        left -= n < left ? n : left;
+    }
+    return false;
 }
 
 void stk_payload_pretend_remote(stk_payload_source *s) { s->pretend_remote = true; }
@@ -231,6 +274,9 @@ stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, ui
         if (!stk_range_inside(row->offset, row->n_bytes, f->n_bytes))
             return stk_fail(error, STK_ERR_CORRUPT, "%s: a record reaches beyond the file's end", f->file.path);
     }
+    const stk_mirror *mirror = f != NULL ? atomic_load_explicit(&f->mirror, memory_order_acquire) : NULL;
+    if (mirror != NULL && (*data = stk_mirror_get(mirror, row->offset, row->n_bytes)) != NULL)
+        return accept(s, i, row, f, *data, error);
     if (stk_bitmap_get(&s->touched, i) && f != NULL && f->map != NULL) {
         STK_TRY(check_size(ctx, row, f, error));
         *data = f->map + row->offset;
@@ -253,9 +299,11 @@ void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row
 {
     if (row->offset == UINT64_MAX || row->n_bytes > PREFETCH_BYTES || row->file >= s->storage->n_files) return;
     const payload_file *f = atomic_load_explicit(&s->files[row->file], memory_order_acquire);
-    if (f == NULL || f->map == NULL || !stk_bitmap_get(&s->touched, i)) return;
+    if (f == NULL || !stk_bitmap_get(&s->touched, i)) return;
     if (!stk_range_inside(row->offset, row->n_bytes, f->n_bytes)) return;
-    const uint8_t *p = f->map + row->offset;
+    const stk_mirror *mirror = atomic_load_explicit(&f->mirror, memory_order_acquire);
+    if (mirror == NULL && f->map == NULL) return;
+    const uint8_t *p = mirror != NULL ? stk_mirror_place(mirror, row->offset) : f->map + row->offset;
     for (uint64_t k = 0; k < row->n_bytes; k += CACHE_LINE) __builtin_prefetch(p + k);
 }
 
@@ -264,7 +312,10 @@ bool stk_payload_resident(const stk_payload_source *s, const stk_row *row)
     payload_file *f;
     if (row->offset == UINT64_MAX || row->n_bytes == 0 || file_get(s, row->file, &f, NULL) != STK_OK)
         return true; /* nothing that could be asked for */
-    if (f->kind == STK_FS_MEMORY || s->pretend_remote) return !s->pretend_remote;
+    if (s->pretend_remote) return false;
+    if (f->kind == STK_FS_MEMORY) return true;
+    const stk_mirror *mirror = atomic_load_explicit(&f->mirror, memory_order_acquire);
+    if (mirror != NULL && stk_mirror_get(mirror, row->offset, row->n_bytes) != NULL) return true;
     uint8_t byte;
     struct iovec piece = {.iov_base = &byte, .iov_len = 1};
     off_t last = (off_t)(row->offset + row->n_bytes - 1);

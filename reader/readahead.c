@@ -52,6 +52,9 @@ struct stk_readahead {
     stk_share share;
     uint32_t in_share;  /* samples of it already walked */
     uint64_t walked;    /* samples since the generation began */
+    bool warm;          /* the last list was in memory */
+    bool all_copied;    /* nothing is left for stk_payload_copy_some */
+    stk_payload_copying copying;
     stk_wanted *wanted; /* [list_records] */
     asked ring[RING];
     uint32_t ring_first, ring_n;
@@ -195,7 +198,8 @@ static asked next_list(stk_readahead *r)
     uint64_t n = r->list_bytes / r->mean_bytes + 1, n_bytes;
     if (n > r->list_records) n = r->list_records;
     uint32_t distrust = atomic_load_explicit(&r->distrust, memory_order_relaxed);
-    if (distrust == 0 && all_resident(r, n)) {
+    r->warm = distrust == 0 && all_resident(r, n);
+    if (r->warm) {
         skip(r, n);
         return (asked){.end = r->walked, .n_bytes = n * r->mean_bytes};
     }
@@ -248,13 +252,20 @@ static uint64_t wake_point(const stk_readahead *r)
     return end;
 }
 
-/* Waits, with the lock held, until there is room in the budget. */
+/* Waits, with the lock held, until there is room in the budget; copies small sets into memory meanwhile, once
+ * reading them costs no disk. */
 static void wait_for_room(stk_readahead *r)
 {
     while (!r->stop && r->generation == r->my_generation) {
         uint64_t claimed = atomic_load(&r->claimed);
         retire(r, claimed);
         if (r->ring_n < RING && (r->outstanding < limit(r) || r->ring_n == 0)) break;
+        if (r->warm && !r->all_copied) {
+            pthread_mutex_unlock(&r->lock);
+            r->all_copied = !stk_payload_copy_some(r->o.dataset->payload, &r->copying);
+            pthread_mutex_lock(&r->lock);
+            continue;
+        }
         uint64_t at = wake_point(r);
         atomic_store(&r->wake_at, at);
         /* Whoever claims past it from now on sees the mark; whoever did before is seen here. */

@@ -23,7 +23,9 @@ typedef struct stk_dataset stk_dataset;
 
 /* How payload bytes are fetched. */
 typedef enum stk_io {
-    STK_IO_AUTO = 0, /* mmap on tmpfs and local disks, pread on network, FUSE and overlay file systems */
+    STK_IO_AUTO = 0, /* mmap on tmpfs and local disks (there when the set fits in half of the memory), pread on
+                        network, FUSE and overlay file systems. A loader copies a set of small records (16 KiB on
+                        average) into memory when it fits in an eighth of it and in 1 GiB. */
     STK_IO_MMAP = 1,
     STK_IO_PREAD = 2
 } stk_io;
