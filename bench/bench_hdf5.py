@@ -3,7 +3,7 @@
 """HDF5 side by side: stoker over .h5 and .stk, h5py in the ways that people use it. All in one process tree, taken
 in turns, warm page cache; the best of the rounds counts, since other work on the machine only ever slows.
 
-    bench_hdf5.py FOLDER [--images 8192] [--rounds 5] [--seconds 2] [--json]
+    bench_hdf5.py FOLDER [--images 8192] [--rounds 5] [--seconds 2] [--only TEXT] [--json]
 
 FOLDER is for the files made (about 3.5 GB with 8192 images). Needs numpy, h5py, stoker, and torch for the
 DataLoader. Pixels are smooth noise, so that gzip finds about what it finds in photographs.
@@ -148,6 +148,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=8192)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--only", action="append", help="rows whose name holds this text; may be repeated")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     paths = make(args.folder, args.images)
@@ -164,6 +165,8 @@ def main() -> None:
         "gzip guessed chunks, random: stoker": lambda: stoker_batches(paths["guessed.h5"], "shuffle"),
         "gzip guessed chunks, random: h5py + torch DataLoader": lambda: torch_loader(paths["guessed.h5"]),
     }
+    if args.only:
+        rows = {name: row for name, row in rows.items() if any(text in name for text in args.only)}
     best: dict[str, float] = {}
     for _ in range(args.rounds):
         for name, batches in rows.items():

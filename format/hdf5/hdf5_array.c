@@ -32,12 +32,13 @@ struct stk_h5_array {
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     entry *entries;
+    uint64_t n_cells;   /* chunks in the grid; 0: too many to count */
     uint32_t n_waiting; /* for an entry that nobody holds */
     uint32_t n_entries;
     uint64_t clock;
 };
 
-enum { MIN_ENTRIES = 2, MAX_ENTRIES = 4096 };
+enum { AHEAD = 16, MIN_ENTRIES = 2, MAX_ENTRIES = 4096 };
 #define WINDOW_BYTES ((uint64_t)4 << 30) /* most that a window of the page-local order may hold */
 
 size_t stk_h5_array_row_bytes(const stk_h5_array *a)
@@ -92,6 +93,9 @@ static stk_status measure(stk_h5_array *a, uint64_t cache_bytes, stk_error *erro
     if (d->layout != STK_H5_CHUNKED) return STK_OK;
     a->chunk_bytes = (size_t)(a->chunk_elements * d->element_bytes);
     a->rows_per_chunk = d->chunk[0];
+    a->n_cells = 1;
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (!stk_mul_u64(a->n_cells, (d->dims[i] + d->chunk[i] - 1) / d->chunk[i], &a->n_cells)) a->n_cells = 0;
     uint64_t each = a->chunk_bytes > 0 ? a->chunk_bytes : 1, n = cache_bytes / each, window = WINDOW_BYTES / each;
     if (window > STK_H5_WINDOW_CHUNKS) window = STK_H5_WINDOW_CHUNKS;
     if (n < window) n = window;
@@ -131,10 +135,7 @@ uint64_t stk_h5_array_chunk_rows(const stk_h5_array *a)
 
 bool stk_h5_array_fits_cache(const stk_h5_array *a)
 {
-    uint64_t cells = 1;
-    for (uint32_t i = 0; i < a->d->rank; i++)
-        if (!stk_mul_u64(cells, (a->d->dims[i] + a->d->chunk[i] - 1) / a->d->chunk[i], &cells)) return false;
-    return cells <= a->n_entries;
+    return a->n_cells > 0 && a->n_cells <= a->n_entries;
 }
 
 uint64_t stk_h5_array_row_address(const stk_h5_array *a, uint64_t row)
@@ -224,6 +225,44 @@ static entry *claim(stk_h5_array *a, uint64_t cell, bool *no_memory)
     return oldest;
 }
 
+static entry *find(stk_h5_array *a, uint64_t cell)
+{
+    for (uint32_t i = 0; i < a->n_entries; i++) {
+        entry *e = &a->entries[i];
+        if (e->data != NULL && e->cell == cell && !e->failed) return e;
+    }
+    return NULL;
+}
+
+static void decode_entry(stk_h5_array *a, entry *e, stk_status *status, stk_error *error)
+{
+    pthread_mutex_unlock(&a->lock);
+    *status = decode_cell(a, e->cell, e->data, error);
+    pthread_mutex_lock(&a->lock);
+    e->loading = false;
+    e->failed = *status != STK_OK;
+    pthread_cond_broadcast(&a->loaded);
+}
+
+/* Lock held. Threads that read in order meet in one chunk: while one decodes it the others would wait. Where the
+ * chunk before is at hand, which is how reading in order shows, each takes one of the next chunks instead. */
+static void decode_ahead(stk_h5_array *a, uint64_t cell)
+{
+    if (cell == 0 || find(a, cell - 1) == NULL) return;
+    for (uint64_t next = cell + 1; next < a->n_cells && next <= cell + AHEAD; next++) {
+        if (find(a, next) != NULL) continue;
+        bool no_memory = false;
+        entry *e = claim(a, next, &no_memory);
+        if (e == NULL) return;
+        stk_status status;
+        e->holders++;
+        e->used = ++a->clock;
+        decode_entry(a, e, &status, NULL); /* whoever wants the chunk meets the failure himself */
+        if (--e->holders == 0 && a->n_waiting > 0) pthread_cond_broadcast(&a->loaded);
+        return;
+    }
+}
+
 /* The decoded chunk, held until drop(). */
 static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *error)
 {
@@ -244,13 +283,9 @@ static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *e
     e->holders++;
     e->used = ++a->clock;
     if (e->loading && e->holders == 1) {
-        pthread_mutex_unlock(&a->lock);
-        status = decode_cell(a, cell, e->data, error);
-        pthread_mutex_lock(&a->lock);
-        e->loading = false;
-        e->failed = status != STK_OK;
-        pthread_cond_broadcast(&a->loaded);
+        decode_entry(a, e, &status, error);
     } else {
+        if (e->loading) decode_ahead(a, cell);
         while (e->loading) pthread_cond_wait(&a->loaded, &a->lock);
         if (e->failed) status = stk_fail(error, STK_ERR_CORRUPT, "%s: '%s', chunk %llu cannot be read", a->file->path,
                                          a->d->name, (unsigned long long)cell);
