@@ -19,6 +19,12 @@ typedef struct entry {
     bool loading, failed;
 } entry;
 
+/* Buffers of a chunk's size come fresh from the system each time, page by page, unless they are kept. */
+typedef struct spare {
+    stk_buffer raw, scratch;
+} spare;
+enum { SPARES = 16 };
+
 struct stk_h5_array {
     const stk_h5_plan *plan;
     const stk_h5_dataset *d;
@@ -32,6 +38,7 @@ struct stk_h5_array {
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     entry *entries;
+    spare spares[SPARES]; /* under lock: buffers that decoding has used and will use again */
     uint64_t n_cells;   /* chunks in the grid; 0: too many to count */
     uint32_t n_waiting; /* for an entry that nobody holds */
     uint32_t n_entries;
@@ -51,6 +58,10 @@ void stk_h5_array_close(stk_h5_array **array)
     stk_h5_array *a = *array;
     if (a == NULL) return;
     for (uint32_t i = 0; i < a->n_entries; i++) free(a->entries[i].data);
+    for (int i = 0; i < SPARES; i++) {
+        stk_buffer_free(&a->spares[i].raw);
+        stk_buffer_free(&a->spares[i].scratch);
+    }
     pthread_cond_destroy(&a->loaded);
     pthread_mutex_destroy(&a->lock);
     free(a->entries);
@@ -185,23 +196,47 @@ static stk_status fetch_raw(stk_h5_array *a, uint64_t cell, stk_buffer *raw, uin
     return stk_file_read_at(a->file, raw->data, c->n_bytes, c->address, error);
 }
 
+static spare take_spare(stk_h5_array *a)
+{
+    spare out = {0};
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < SPARES && out.raw.data == NULL; i++) {
+        out = a->spares[i];
+        a->spares[i] = (spare){0};
+    }
+    pthread_mutex_unlock(&a->lock);
+    return out;
+}
+
+static void give_spare(stk_h5_array *a, spare *used)
+{
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < SPARES && used->raw.data != NULL; i++) {
+        if (a->spares[i].raw.data != NULL) continue;
+        a->spares[i] = *used;
+        *used = (spare){0};
+    }
+    pthread_mutex_unlock(&a->lock);
+    stk_buffer_free(&used->raw);
+    stk_buffer_free(&used->scratch);
+}
+
 static stk_status decode_cell(stk_h5_array *a, uint64_t cell, uint8_t *out, stk_error *error)
 {
-    stk_buffer raw = {0}, scratch = {0};
+    spare use = take_spare(a);
     uint32_t mask = 0;
     stk_status status;
-    STK_GOTO(fetch_raw(a, cell, &raw, &mask, error));
-    if (raw.n_bytes == 0) {
+    STK_GOTO(fetch_raw(a, cell, &use.raw, &mask, error));
+    if (use.raw.n_bytes == 0) {
         fill(a->d, out, a->chunk_bytes);
         goto cleanup;
     }
     if (a->d->raw_edges && is_edge(a->d, cell)) mask = UINT32_MAX;
-    STK_GOTO(stk_h5_unfilter(a->d, mask, &raw, &scratch, out, a->chunk_bytes, error));
+    STK_GOTO(stk_h5_unfilter(a->d, mask, &use.raw, &use.scratch, out, a->chunk_bytes, error));
 cleanup:
     if (status != STK_OK) stk_fail_prefix(error, "%s: '%s', chunk %llu: ", a->file->path, a->d->name,
                                           (unsigned long long)cell);
-    stk_buffer_free(&raw);
-    stk_buffer_free(&scratch);
+    give_spare(a, &use);
     return status;
 }
 

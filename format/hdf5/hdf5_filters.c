@@ -81,6 +81,22 @@ static stk_status inflate_into(uint32_t id, stk_buffer *raw, stk_buffer *scratch
     return STK_OK;
 }
 
+/* No filter that was applied comes before number i. */
+static bool is_last_to_undo(const stk_h5_dataset *d, uint32_t mask, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (!(mask >> k & 1) && !(d->filters[k].id == SHUFFLE && d->element_bytes <= 1)) return false;
+    return true;
+}
+
+/* Straight to where the bytes belong. */
+static stk_status inflate_out(uint32_t id, const stk_buffer *raw, uint8_t *out, size_t n_out, stk_error *error)
+{
+    bool ok = id == LZF ? stk_unsqueeze_lzf(raw->data, raw->n_bytes, out, n_out)
+                        : stk_unsqueeze_zlib(raw->data, raw->n_bytes, out, n_out);
+    return ok ? STK_OK : stk_fail(error, STK_ERR_CORRUPT, "%s data do not decompress", id == LZF ? "LZF" : "gzip");
+}
+
 stk_status stk_h5_unfilter(const stk_h5_dataset *d, uint32_t mask, stk_buffer *raw, stk_buffer *scratch, uint8_t *out,
                            size_t n_out, stk_error *error)
 {
@@ -96,6 +112,8 @@ stk_status stk_h5_unfilter(const stk_h5_dataset *d, uint32_t mask, stk_buffer *r
             stk_buffer swap = *raw;
             *raw = *scratch;
             *scratch = swap;
+        } else if (is_last_to_undo(d, mask, i)) {
+            return inflate_out(id, raw, out, n_out, error);
         } else {
             bool checksum_inside = false;
             for (uint32_t k = 0; k < i; k++)
