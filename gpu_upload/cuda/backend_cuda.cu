@@ -221,7 +221,6 @@ cudaError_t find_stream(int priority, cudaEvent_t first, cudaEvent_t ours, cudaS
         if (e == cudaSuccess) n++;
         for (int k = 0; k < 2 && e == cudaSuccess && !beside; k++) e = runs_beside(tried[n - 1], first, ours, &beside);
     }
-    if (std::getenv("STOKER_CUDA_TRACE")) std::fprintf(stderr, "tried %d streams, beside %d\n", n, (int)beside);
     for (int i = 0; i < n; i++)
         if (i < n - 1 || e != cudaSuccess) (void)cudaStreamDestroy(tried[i]);
     *out = n > 0 && e == cudaSuccess ? tried[n - 1] : nullptr;
@@ -236,11 +235,9 @@ stk_status cuda_stream_open_beside(stk_gpu_device *device, void **out, stk_error
     cudaStream_t s = nullptr;
     *out = nullptr;
     CU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    const char *p = std::getenv("STOKER_CUDA_PRIORITY");
     cudaError_t e = cudaEventCreateWithFlags(&first, cudaEventDisableTiming);
     if (e == cudaSuccess) e = cudaEventCreateWithFlags(&ours, cudaEventDisableTiming);
-    if (e == cudaSuccess && std::getenv("STOKER_CUDA_NOPROBE")) e = cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, p && *p == 'h' ? greatest : least);
-    else if (e == cudaSuccess) e = find_stream(p && *p == 'h' ? greatest : least, first, ours, &s);
+    if (e == cudaSuccess) e = find_stream(least, first, ours, &s);
     if (first != nullptr) (void)cudaEventDestroy(first);
     if (ours != nullptr) (void)cudaEventDestroy(ours);
     if (e != cudaSuccess) return failed(e, "a CUDA stream", error);
