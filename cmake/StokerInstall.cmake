@@ -9,10 +9,11 @@ install(DIRECTORY include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 install(FILES ${PROJECT_BINARY_DIR}/include/stoker/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stoker)
 
 # A static libstoker makes its users link what it needs; a shared one has that inside, and its users need not
-# even have the packages. STOKER_PC_REQUIRES: "NAME|module>=version" of each dependency found.
+# even have the packages. What it needs is itself linked shared, so it is named openly: pkg-config --static would
+# ask for the static needs of all of them too. STOKER_PC_REQUIRES: "NAME|module>=version" of each dependency found.
 set(STOKER_CONFIG_DEPENDENCIES "")
-set(STOKER_PC_REQUIRES_PRIVATE "")
-set(STOKER_PC_LIBS_PRIVATE "")
+set(STOKER_PC_REQUIRES_STATIC "")
+set(STOKER_PC_LIBS_STATIC "")
 get_target_property(library_type stoker TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   string(APPEND STOKER_CONFIG_DEPENDENCIES "include(CMakeFindDependencyMacro)\nfind_dependency(PkgConfig)\n"
@@ -23,12 +24,12 @@ if(library_type STREQUAL "STATIC_LIBRARY")
     list(GET cells 1 module)
     string(APPEND STOKER_CONFIG_DEPENDENCIES "pkg_check_modules(STK_${name} REQUIRED IMPORTED_TARGET \"${module}\")\n")
     string(REPLACE ">=" " >= " module "${module}")
-    list(APPEND STOKER_PC_REQUIRES_PRIVATE "${module}")
+    list(APPEND STOKER_PC_REQUIRES_STATIC "${module}")
   endforeach()
-  list(JOIN STOKER_PC_REQUIRES_PRIVATE ", " STOKER_PC_REQUIRES_PRIVATE)
-  set(STOKER_PC_LIBS_PRIVATE "${OpenMP_C_FLAGS} -lpthread -lm")
+  list(JOIN STOKER_PC_REQUIRES_STATIC ", " STOKER_PC_REQUIRES_STATIC)
+  set(STOKER_PC_LIBS_STATIC "${OpenMP_C_FLAGS} -lpthread -lm")
   if(STOKER_HAVE_GIF)
-    string(APPEND STOKER_PC_LIBS_PRIVATE " -lgif")
+    string(APPEND STOKER_PC_LIBS_STATIC " -lgif")
   endif()
 endif()
 

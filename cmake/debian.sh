@@ -6,7 +6,7 @@
 # To build the library, the command and the examples.
 # shellcheck disable=SC2034  # used by those who source this
 stoker_build_packages=(gcc libc6-dev cmake ninja-build pkg-config libjpeg-dev libpng-dev zlib1g-dev libxxhash-dev
-    libjansson-dev libwebp-dev libtiff-dev libgif-dev libhdf5-dev liblmdb-dev libdeflate-dev liblzf-dev liblmdb-dev)
+    libjansson-dev libwebp-dev libtiff-dev libgif-dev libhdf5-dev liblmdb-dev libdeflate-dev liblzf-dev liblmdb-dev libarchive-dev)
 # To run every test.
 # shellcheck disable=SC2034
 stoker_test_packages=(g++ clang libomp-dev valgrind shellcheck ccache git python3 python3-venv python3-dev zstd)

@@ -261,7 +261,7 @@ consumer_static() {
     lib=$(dirname "$(find "$prefix" -name stoker.pc)")
     # shellcheck disable=SC2046
     gcc -std=c99 tests/consumer/consumer.c -o build/consumer-static/by_pkg_config \
-        $(PKG_CONFIG_PATH=$lib pkg-config --static --cflags --libs stoker) &&
+        $(PKG_CONFIG_PATH=$lib pkg-config --cflags --libs stoker) &&
         consumer_runs build/consumer-static/by_pkg_config
 }
 # An installed tree may be moved: the command finds its library, find_package and pkg-config their files.
