@@ -44,7 +44,7 @@ STK_HD int stk_hd_block(stk_hd_bits *bits, const stk_hd_tables *tables, const st
     if (e == 0) return 0;
     *dc += stk_hd_extend(window << STK_HD_CODE_BITS(e), STK_HD_SIZE(e));
     bits->bit += STK_HD_CODE_BITS(e) + STK_HD_SIZE(e);
-    coefs[0] = *dc * quant[0];
+    coefs[0] = stk_hd_times(*dc, quant[0]);
     for (uint32_t k = 1; k < 64;) {
         window = stk_hd_window(bits);
         e = stk_hd_slow_entry(&tables->longs[chroma * 2 + 1], stk_hd_symbols(t, chroma * 2 + 1), 1, window, 0);
@@ -55,7 +55,7 @@ STK_HD int stk_hd_block(stk_hd_bits *bits, const stk_hd_tables *tables, const st
         k += STK_HD_ADVANCE(e);
         if (STK_HD_ADVANCE(e) == 64) break;
         if (k > 64) return 0;
-        coefs[natural_of[k - 1]] = v * quant[k - 1];
+        coefs[natural_of[k - 1]] = stk_hd_times(v, quant[k - 1]);
     }
     return 1;
 }

@@ -174,7 +174,7 @@ template <int N> __device__ __forceinline__ void idct_block(const int *coef, con
         const int q[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
         int in[8], o[8];
         #pragma unroll
-        for (int r = 0; r < 8; r++) in[r] = r < N ? coef[zigzag(r * 8 + c) * 32] * q[r] : 0;
+        for (int r = 0; r < 8; r++) in[r] = r < N ? stk_hd_times(coef[zigzag(r * 8 + c) * 32], q[r]) : 0;
         stk_hd_idct_1d(in, o, 1 << (STK_HD_COLUMN_SHIFT - 1));
         #pragma unroll
         for (int r = 0; r < 8; r++) w[r][c] = o[r] >> STK_HD_COLUMN_SHIFT;
