@@ -17,7 +17,9 @@ find -L "$folder" -type f -exec cat {} + >/dev/null
 for check in header decode; do
     for encode in keep auto; do
         for run in 1 2 3; do
-            json=$("$stoker" pack -q --force --json --encode $encode --check $check "$@" "$folder" "$out/x.stk") ||
+            # A second pack over the same output would take its records from there.
+            rm -rf "$out"/x.stk*
+            json=$("$stoker" pack -q --json --encode $encode --check $check "$@" "$folder" "$out/x.stk") ||
                 [ $? -eq 2 ]
             sed -n 's/.*"seconds": \([0-9.]*\).*"files": \([0-9]*\).*"source_bytes": \([0-9]*\).*/\1 \2 \3/p' \
                 <<<"$json" | awk -v what="--encode $encode --check $check run $run" \
