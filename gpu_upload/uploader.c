@@ -27,15 +27,24 @@ static uint64_t now_ns(void)
 
 /* ---- The pump. */
 
-/* Waits for room in the line; false when stopped. *generation is what the next ticket must still match. */
-static bool wait_for_room(stk_uploader *u, uint64_t *generation)
+/* Waits for room in the line; false when stopped. */
+static bool wait_for_room(stk_uploader *u)
 {
     pthread_mutex_lock(&u->lock);
     while (!u->stop && u->tail - u->head >= u->n_ahead) pthread_cond_wait(&u->room, &u->lock);
-    *generation = u->generation;
     bool go_on = !u->stop;
     pthread_mutex_unlock(&u->lock);
     return go_on;
+}
+
+/* What the ticket of a batch that is taken now must still match. With loader_lock held: a generation that was read before
+ * would be another one's when the loader has been moved in between, and its first batch would be dropped. */
+static uint64_t generation_of(stk_uploader *u)
+{
+    pthread_mutex_lock(&u->lock);
+    uint64_t generation = u->generation;
+    pthread_mutex_unlock(&u->lock);
+    return generation;
 }
 
 static void line_up(stk_uploader *u, const stk_upload_ticket *ticket, uint64_t generation)
@@ -132,11 +141,11 @@ static void upload(stk_uploader *u, stk_batch *source, uint64_t generation, stk_
 static void *pump(void *argument)
 {
     stk_uploader *u = argument;
-    uint64_t generation;
-    while (wait_for_room(u, &generation)) {
+    while (wait_for_room(u)) {
         stk_upload_ticket ticket = {.status = STK_OK};
         stk_batch *source = NULL;
         pthread_mutex_lock(&u->loader_lock);
+        uint64_t generation = generation_of(u);
         ticket.status = stk_loader_next(u->loader, PUMP_POLL_MS, &source, &ticket.error);
         if (ticket.status != STK_AGAIN && stk_loader_state(u->loader, ticket.state, NULL) != STK_OK)
             ticket.state[0] = '\0';

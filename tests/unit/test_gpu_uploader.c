@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The uploader's life, with the dummy back end: batches that outlive it, closing with batches in flight, fork, state,
+ * raw records streamed and resident. What the pixels are is gpu_compare's. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stoker/gpu_upload.h>
+
+#include "support/image_shard.h"
+#include "support/loader_run.h"
+#include "support/temporary.h"
+
+enum { N = 60, SIDE = 16, BATCH = 8 };
+
+static stk_error error;
+static stk_dataset *dataset;
+
+static stk_uploader *open_dummy(stk_resident resident)
+{
+    stk_loader_options o;
+    stk_uploader_options u;
+    stk_uploader *out = NULL;
+    stk_loader_options_init(&o);
+    stk_transform_init(&o.transform, STK_TRANSFORM_PAD_CROP);
+    o.transform.out_width = o.transform.out_height = SIDE;
+    o.batch_size = BATCH;
+    o.n_threads = 2;
+    stk_uploader_options_init(&u);
+    u.backend = "dummy";
+    u.resident = resident;
+    CHECK_OK(stk_uploader_open(dataset, &o, &u, &out, &error));
+    return out;
+}
+
+static stk_device_batch *take(stk_uploader *u)
+{
+    stk_device_batch *b = NULL;
+    CHECK_OK(stk_uploader_next(u, NULL, -1, &b, &error));
+    return b;
+}
+
+static void read_image(const stk_device_batch *b, uint8_t *out)
+{
+    CHECK_OK(stk_device_batch_read(b, b->data, out, SIDE * SIDE * 3, &error));
+}
+
+static void batches_outlive_their_uploader(void)
+{
+    uint8_t before[SIDE * SIDE * 3], after[SIDE * SIDE * 3];
+    stk_uploader *u = open_dummy(STK_RESIDENT_OFF);
+    stk_device_batch *kept = take(u), *other = take(u);
+    read_image(kept, before);
+    stk_device_batch_release(other, NULL);
+    for (int i = 0; i < 3; i++) stk_device_batch_release(take(u), NULL);
+    stk_uploader_close(&u);
+    CHECK(u == NULL);
+    read_image(kept, after);
+    CHECK(memcmp(before, after, sizeof before) == 0);
+    stk_device_batch_release(kept, NULL);
+}
+
+static void close_at_any_moment(void)
+{
+    for (int taken = 0; taken < 4; taken++) {
+        stk_uploader *u = open_dummy(taken % 2 ? STK_RESIDENT_ON : STK_RESIDENT_OFF);
+        for (int i = 0; i < taken; i++) stk_device_batch_release(take(u), NULL);
+        stk_uploader_close(&u);
+    }
+}
+
+static void a_child_is_refused(void)
+{
+    stk_uploader *u = open_dummy(STK_RESIDENT_OFF);
+    pid_t child = fork();
+    if (child == 0) {
+        stk_device_batch *b = NULL;
+        _exit(stk_uploader_next(u, NULL, 0, &b, NULL) == STK_ERR_STATE ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    stk_device_batch_release(take(u), NULL); /* the parent goes on */
+    stk_uploader_close(&u);
+}
+
+static void resident_batches_are_the_same(void)
+{
+    stk_uploader *a = open_dummy(STK_RESIDENT_OFF), *b = open_dummy(STK_RESIDENT_ON);
+    stk_uploader_stats stats;
+    stk_uploader_get_stats(b, &stats);
+    CHECK_EQ(stats.resident_records, N);
+    for (int i = 0; i < N / BATCH; i++) {
+        uint8_t x[SIDE * SIDE * 3], y[SIDE * SIDE * 3];
+        stk_device_batch *p = take(a), *q = take(b);
+        read_image(p, x);
+        read_image(q, y);
+        CHECK(p->ids[0] == q->ids[0] && memcmp(x, y, sizeof x) == 0);
+        stk_device_batch_release(p, NULL);
+        stk_device_batch_release(q, NULL);
+    }
+    stk_uploader_close(&a);
+    stk_uploader_close(&b);
+}
+
+static void state_counts_delivered_batches(void)
+{
+    char state[STK_STATE_BYTES];
+    stk_uploader *u = open_dummy(STK_RESIDENT_OFF);
+    stk_device_batch_release(take(u), NULL);
+    CHECK_OK(stk_uploader_state(u, state, &error));
+    stk_device_batch *second = take(u);
+    uint64_t id = second->ids[0];
+    stk_device_batch_release(second, NULL);
+    stk_device_batch_release(take(u), NULL);
+    CHECK_OK(stk_uploader_restore(u, state, &error));
+    second = take(u);
+    CHECK_EQ(second->ids[0], id);
+    stk_device_batch_release(second, NULL);
+    stk_uploader_close(&u);
+}
+
+int main(void)
+{
+    const char *path = temporary("images.stk");
+    image_shard(path, N, SIDE, SIDE, 3);
+    dataset = run_open(path);
+    RUN(batches_outlive_their_uploader);
+    RUN(close_at_any_moment);
+    RUN(a_child_is_refused);
+    RUN(resident_batches_are_the_same);
+    RUN(state_counts_delivered_batches);
+    stk_dataset_close(&dataset);
+    return check_exit();
+}
