@@ -25,6 +25,7 @@
 #include "common/buffer.h"
 #include "common/file.h"
 #include "common/rng.h"
+#include "micro_crop.h"
 #include "format/shard_writer.h"
 
 #include "common/hash.h"
@@ -62,20 +63,6 @@ static void check(stk_status status, const stk_error *error, const char *what)
     if (status == STK_OK) return;
     fprintf(stderr, "micro_routes: %s: %s\n", what, error->text);
     exit(1);
-}
-
-/* torchvision's RandomResizedCrop, without its fallback's finer points. */
-static stk_box random_crop(uint32_t width, uint32_t height, stk_rng *rng)
-{
-    for (int i = 0; i < 10; i++) {
-        double area = width * (double)height * (0.08 + 0.92 * stk_rng_double(rng));
-        double ratio = exp(log(3.0 / 4) + (log(4.0 / 3) - log(3.0 / 4)) * stk_rng_double(rng));
-        int32_t w = (int32_t)lround(sqrt(area * ratio)), h = (int32_t)lround(sqrt(area / ratio));
-        if (w < 1 || h < 1 || (uint32_t)w > width || (uint32_t)h > height) continue;
-        int32_t x = (int32_t)stk_rng_below(rng, width - (uint32_t)w + 1);
-        return (stk_box){x, (int32_t)stk_rng_below(rng, height - (uint32_t)h + 1), w, h};
-    }
-    return (stk_box){0, 0, (int32_t)width, (int32_t)height};
 }
 
 static void new_boxes(bench *b, uint64_t seed)

@@ -79,7 +79,7 @@ def check_includes(relative, text, found):
         for pattern, allowed in THIRD_PARTY.items():
             if re.fullmatch(pattern, name) and top != "tests" and not any(fnmatch.fnmatch(str(relative), a) for a in allowed):
                 found.append(f"{relative}:{number}: {name} may only be included in {', '.join(allowed) or 'no file'}")
-        micro = relative.match("bench/micro_*.c")  # these measure internals, as unit tests test them
+        micro = relative.match("bench/micro_*.[ch]")  # these measure internals, as unit tests test them
         if match.group(1) == '"' and "/" in name and top in LAYERS and not micro:
             folder = name.split("/")[0]
             if folder not in LAYERS[top]:
