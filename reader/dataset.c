@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stoker/pack.h>
+
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "common/json.h"
 #include "reader/dataset_internal.h"
 #include "reader/sample_render.h"
 
@@ -36,6 +39,22 @@ static uint32_t find_column(const stk_storage *storage, const char *name)
     return UINT32_MAX;
 }
 
+/* Kinds of damage that whoever packed the set chose to keep ("on_damaged" of the metadata: "keep", or
+ * "keep=kind,kind"): their pixels are delivered as the decoder gives them. Stray bytes cost no pixel and always are. */
+static uint32_t accepted_damage(const char *metadata)
+{
+    uint32_t kinds = STK_DAMAGE_EXTRANEOUS;
+    stk_json *root = NULL;
+    if (metadata == NULL || stk_json_parse(metadata, strlen(metadata), &root, NULL) != STK_OK) return kinds;
+    const char *text = stk_json_string(stk_json_get(root, "on_damaged"), NULL);
+    if (text != NULL && strcmp(text, "keep") == 0) kinds = UINT32_MAX;
+    if (text != NULL && strncmp(text, "keep=", 5) == 0)
+        for (uint32_t bit = 1; bit <= STK_DAMAGE_OTHER; bit <<= 1)
+            if (strstr(text + 4, stk_damage_name((stk_damage)bit)) != NULL) kinds |= bit;
+    stk_json_close(&root);
+    return kinds;
+}
+
 stk_status stk_dataset_open(const char *path, const stk_dataset_options *options, stk_dataset **out,
                             stk_error *error)
 {
@@ -60,6 +79,7 @@ stk_status stk_dataset_open(const char *path, const stk_dataset_options *options
         goto cleanup;
     }
     d->path_column = find_column(d->storage, "path");
+    d->accepted_damage = accepted_damage(d->storage->metadata);
     *out = d;
 cleanup:
     if (status != STK_OK) stk_dataset_close(&d);

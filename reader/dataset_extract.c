@@ -41,7 +41,7 @@ static stk_status raw_to_png(const stk_dataset *d, stk_workbench *bench, const s
     bench->pixels.n_bytes = 0;
     STK_TRY(stk_buffer_resize(&bench->pixels, job.out_stride * row->height, error));
     job.out = bench->pixels.data;
-    STK_TRY(stk_job_run(bench->codec, &job, false, error));
+    STK_TRY(stk_job_run(bench->codec, &job, d->accepted_damage, error));
     stk_image image = {.pixels = job.out, .stride = job.out_stride, .width = row->width, .height = row->height,
                        .channels = row->channels};
     return stk_codec_encode_png(bench->codec, &image, out, error);

@@ -60,7 +60,7 @@ static stk_status render(const stk_dataset *d, stk_workbench *bench, uint64_t i,
     out->n_bytes = 0;
     STK_TRY(stk_buffer_resize(out, n_bytes, error));
     job->out = out->data;
-    return stk_job_run(bench->codec, job, request->ignore_damage, error);
+    return stk_job_run(bench->codec, job, request->ignore_damage ? UINT32_MAX : d->accepted_damage, error);
 }
 
 stk_status stk_dataset_image(const stk_dataset *d, uint64_t i, const stk_image_request *request, stk_buffer *out,

@@ -22,6 +22,7 @@ struct stk_dataset {
     stk_payload_source *payload;
     stk_dataset_options options;
     uint32_t path_column;                 /* UINT32_MAX = packed without paths */
+    uint32_t accepted_damage;             /* kinds that the packer was told to keep, and stray bytes */
     _Atomic(stk_tile_tables *) *tables;   /* [n_table_sets], NULL = not built yet */
     _Atomic(stk_workbench *) spare[STK_SPARE_BENCHES];
 };

@@ -133,7 +133,7 @@ static stk_status render_whole(const stk_dataset *d, stk_workbench *bench, const
     bench->pixels.n_bytes = 0;
     STK_TRY(stk_buffer_resize(&bench->pixels, n_bytes, error));
     job.out = bench->pixels.data;
-    return stk_job_run(bench->codec, &job, false, error);
+    return stk_job_run(bench->codec, &job, d->accepted_damage, error);
 }
 
 static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row *row, const uint8_t *data,
@@ -149,7 +149,7 @@ static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row
     stk_damage_report damage = {0};
     STK_TRY(
         stk_codec_check(bench->codec, (stk_encoding)row->encoding, data, (size_t)row->n_bytes, &damage, error));
-    if ((damage.kinds & ~(uint32_t)STK_DAMAGE_EXTRANEOUS) == 0) return STK_OK;
+    if ((damage.kinds & ~d->accepted_damage) == 0) return STK_OK;
     return stk_fail(error, STK_ERR_DAMAGED, "damaged: %s", damage.text);
 }
 

@@ -34,10 +34,10 @@ stk_status stk_row_resolve(stk_codec_ctx *codec, const uint8_t *data, stk_row *r
     return STK_OK;
 }
 
-stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, bool ignore_damage, stk_error *error)
+stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, uint32_t accepted_damage, stk_error *error)
 {
     stk_damage_report damage;
     STK_TRY(stk_render(codec, job, &damage, error));
-    if (ignore_damage || (damage.kinds & ~(uint32_t)STK_DAMAGE_EXTRANEOUS) == 0) return STK_OK;
+    if ((damage.kinds & ~accepted_damage) == 0) return STK_OK;
     return stk_fail(error, STK_ERR_DAMAGED, "damaged: %s", damage.text);
 }

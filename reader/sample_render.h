@@ -15,9 +15,8 @@ stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, cons
 /* Rows of foreign containers may tell no encoding: then everything about the image comes from its own header. */
 stk_status stk_row_resolve(stk_codec_ctx *codec, const uint8_t *data, stk_row *row, stk_error *error);
 
-/* Runs the job. Complaints of the decoder are STK_ERR_DAMAGED, but for stray bytes around or between whole picture
- * data: those cost no pixel, and people keep such files on purpose (pack --on-damaged keep=extraneous). With
- * ignore_damage all pixels that came out are delivered. */
-stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, bool ignore_damage, stk_error *error);
+/* Runs the job. Complaints of the decoder are STK_ERR_DAMAGED unless all their kinds are in accepted_damage
+ * (stk_dataset.accepted_damage; UINT32_MAX: whatever came out). */
+stk_status stk_job_run(stk_codec_ctx *codec, const stk_render_job *job, uint32_t accepted_damage, stk_error *error);
 
 #endif

@@ -161,7 +161,7 @@ static stk_status gather_pixels(const stk_work_env *env, stk_workbench *bench, c
     job->out_channels = (uint8_t)env->channels;
     job->out_stride = row;
     job->out = region + at;
-    STK_TRY(stk_job_run(bench->codec, job, false, error));
+    STK_TRY(stk_job_run(bench->codec, job, env->dataset->accepted_damage, error));
     *e = (stk_gather_entry){.kind = STK_GATHER_RAW, .data = at, .data_bytes = (uint32_t)(row * g->out_height),
                             .crop_width = g->out_width, .crop_height = g->out_height, .full_width = g->out_width,
                             .full_height = g->out_height, .orientation = 1, .channels = (uint8_t)env->channels};

@@ -79,7 +79,7 @@ static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, cons
     job.out_stride = (size_t)g.out_width * env->channels;
     job.out = direct ? region : bench->pixels.data;
     (void)n_bytes; /* what stk_work_fixed_bytes made of the same width and height */
-    STK_TRY(stk_job_run(bench->codec, &job, false, error));
+    STK_TRY(stk_job_run(bench->codec, &job, env->dataset->accepted_damage, error));
     if (!direct) stk_normalise(env->family, &env->norm, env->layout, job.out, n_pixels, region, n_pixels);
     return STK_OK;
 }
