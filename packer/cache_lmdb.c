@@ -29,6 +29,7 @@
 
 /* Address space, not memory: the file grows as it is filled. */
 #define MAP_BYTES ((size_t)1 << 40)
+#define LEAST_MAP_BYTES ((size_t)1 << 30)
 #define DEFAULT_MAX_BYTES ((uint64_t)32 << 30)
 enum { VERSION = 1, MAX_READERS = 2048, PAGE = 4096 };
 
@@ -195,6 +196,28 @@ static stk_status begin(stk_cache_db *db, stk_error *error)
     return STK_OK;
 }
 
+static int open_env_of(stk_cache_db *db, size_t map_bytes)
+{
+    int rc = mdb_env_create(&db->env);
+    if (rc != MDB_SUCCESS) return rc;
+    rc = mdb_env_set_mapsize(db->env, map_bytes);
+    if (rc == MDB_SUCCESS) rc = mdb_env_set_maxdbs(db->env, 4);
+    if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(db->env, MAX_READERS);
+    if (rc == MDB_SUCCESS) rc = mdb_env_open(db->env, db->path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0666);
+    if (rc == MDB_SUCCESS) return rc;
+    mdb_env_close(db->env); /* after a failed open nothing else may be done with it */
+    db->env = NULL;
+    return rc;
+}
+
+/* Less address space where a limit (ulimit -v, a checker's shadow memory) leaves no room for all of it. */
+static int open_env(stk_cache_db *db)
+{
+    int rc = ENOMEM;
+    for (size_t map = MAP_BYTES; rc == ENOMEM && map >= LEAST_MAP_BYTES; map /= 4) rc = open_env_of(db, map);
+    return rc;
+}
+
 static stk_status open_environment(stk_cache_db *db, const char *folder, bool create, stk_error *error)
 {
     if (create && mkdir(folder, 0777) != 0 && errno != EEXIST)
@@ -205,12 +228,7 @@ static stk_status open_environment(stk_cache_db *db, const char *folder, bool cr
     if (!create && stat(db->path, &st) != 0)
         return stk_fail(error, STK_ERR_NOT_FOUND, "%s: there is no cache in this folder", folder);
     STK_TRY(join_users(db, folder, error));
-    TRY_MDB(db, mdb_env_create(&db->env), "cannot be opened");
-    TRY_MDB(db, mdb_env_set_mapsize(db->env, MAP_BYTES), "cannot be opened");
-    TRY_MDB(db, mdb_env_set_maxdbs(db->env, 4), "cannot be opened");
-    TRY_MDB(db, mdb_env_set_maxreaders(db->env, MAX_READERS), "cannot be opened");
-    TRY_MDB(db, mdb_env_open(db->env, db->path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0666),
-            "cannot be opened");
+    TRY_MDB(db, open_env(db), "cannot be opened");
     int dead;
     (void)mdb_reader_check(db->env, &dead); /* slots of killed packs would keep old pages from use */
     return begin(db, error);

@@ -28,18 +28,36 @@ static stk_status join(const char *a, const char *b, char **out, stk_error *erro
     return STK_OK;
 }
 
-/* A folder that a pack may replace: a data set, or nothing. */
-static bool is_ours(const char *path)
+/* "00012.stk", as stk_folder_shard_name makes them. */
+static bool is_shard_name(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits >= 5 && strcmp(name + digits, ".stk") == 0;
+}
+
+/* A folder that a pack may replace: a data set and nothing else, or an empty one. Anything that somebody put beside the
+ * shards would be lost with them. */
+static stk_status check_folder(const char *path, stk_error *error)
 {
     DIR *stream = opendir(path);
-    if (stream == NULL) return false;
+    if (stream == NULL) return stk_fail_errno(error, errno, "%s: cannot be listed", path);
     bool empty = true, ours = false;
+    char foreign[256] = "";
     for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
-        if (strcmp(entry->d_name, STK_FOLDER_MANIFEST) == 0) ours = true;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) empty = false;
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        empty = false;
+        if (strcmp(name, STK_FOLDER_MANIFEST) == 0) ours = true;
+        else if (!is_shard_name(name) && foreign[0] == '\0') snprintf(foreign, sizeof foreign, "%s", name);
     }
     closedir(stream);
-    return ours || empty;
+    if (!ours && !empty)
+        return stk_fail(error, STK_ERR_EXISTS, "%s: is a folder that holds no stoker data set; it is not replaced", path);
+    if (foreign[0] != '\0')
+        return stk_fail(error, STK_ERR_EXISTS,
+                        "%s: holds '%s', which is no part of the data set and would be lost; move it away first", path,
+                        foreign);
+    return STK_OK;
 }
 
 /* May what lies at DST be replaced? A folder only when it is a data set: --force must not remove a folder of
@@ -57,11 +75,7 @@ static stk_status check_target(const stk_job *job, bool force, stk_error *error)
         return stk_fail(error, STK_ERR_EXISTS, "%s: is %s; remove it or choose another name", job->dst,
                         S_ISDIR(st.st_mode) ? "a folder, not a file (a folder of shards is written DST/)"
                                             : "a file, not a folder");
-    if (!job->folder) return STK_OK;
-    return is_ours(job->dst)
-               ? STK_OK
-               : stk_fail(error, STK_ERR_EXISTS,
-                          "%s: is a folder that holds no stoker data set; it is not replaced", job->dst);
+    return job->folder ? check_folder(job->dst, error) : STK_OK;
 }
 
 /* Locks the file at path, which may be removed by its last owner at any moment: what was locked must still be
