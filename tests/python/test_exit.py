@@ -16,6 +16,8 @@ HEAD = """
 import gc, os, signal, sys, threading, time
 import numpy as np
 import stoker
+# A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 path = sys.argv[1]
 ds = stoker.open(path)
 """
