@@ -92,8 +92,12 @@ def test_closed(tiny: Path) -> None:
 
 
 def test_many_loaders_come_and_go(tiny: Path) -> None:
+    def n_tasks() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
     ds = stoker.open(tiny)
-    before = threading.active_count()
+    # What the tests before this one left (numpy's and torch's threads among it) is no matter of these loaders.
+    before, tasks_before = threading.active_count(), n_tasks()
     for i in range(60):
         loader = stoker.Loader(ds, 16, num_threads=2, on_batch=(lambda batch: batch) if i % 2 else None)
         iterator = iter(loader)
@@ -101,12 +105,12 @@ def test_many_loaders_come_and_go(tiny: Path) -> None:
             next(iterator)
     del loader, iterator
     gc.collect()
-    n_tasks = len(list(Path("/proc/self/task").iterdir()))
-    assert n_tasks < 30, "threads of loaders that were let go are still there"
     deadline = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < deadline:
+    while (threading.active_count() > before or n_tasks() > tasks_before + 8) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() == before
+    # An OpenMP team or two may be kept for the next loader; sixty loaders' threads are far more than eight.
+    assert n_tasks() <= tasks_before + 8, "threads of loaders that were let go are still there"
 
 
 def test_an_exception_in_the_loop(tiny: Path) -> None:
