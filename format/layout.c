@@ -30,6 +30,20 @@ bool stk_record_header_ok(const stk_record_header *header)
            header->xxh3 == stk_hash64(header, offsetof(stk_record_header, xxh3));
 }
 
+stk_core_row stk_record_header_row(const stk_record_header *header, uint64_t payload)
+{
+    return (stk_core_row){.offset = payload,
+                          .n_bytes = header->n_bytes,
+                          .xxh3 = header->payload_xxh3,
+                          .label = header->label,
+                          .width = header->width,
+                          .height = header->height,
+                          .tables = header->tables,
+                          .encoding = header->encoding,
+                          .orientation = header->orientation,
+                          .channels = header->channels};
+}
+
 void stk_trailer_seal(stk_shard_trailer *trailer)
 {
     trailer->xxh3 = stk_hash64(trailer, offsetof(stk_shard_trailer, xxh3));

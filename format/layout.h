@@ -154,6 +154,8 @@ _Static_assert(sizeof(stk_shard_trailer) == 192, "trailer");
 void stk_header_seal(stk_shard_header *header);
 void stk_record_header_seal(stk_record_header *header);
 bool stk_record_header_ok(const stk_record_header *header);
+/* The index row that a record header repeats, its payload being at the file offset `payload`. */
+stk_core_row stk_record_header_row(const stk_record_header *header, uint64_t payload);
 void stk_trailer_seal(stk_shard_trailer *trailer);
 
 /* Checks magic, checksum, version and feature bits; for anything wrong the text says what happened to the

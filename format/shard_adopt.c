@@ -115,24 +115,14 @@ stk_status stk_shard_writer_adopt(stk_shard_writer *w, int64_t label, const stk_
                          .width = h.width,
                          .height = h.height,
                          .tables = h.tables};
-    if (memcmp(h.magic, stk_record_magic, sizeof h.magic) != 0 || !stk_record_header_ok(&h) ||
-        h.number != w->header.first_record + w->n_records || h.label != label ||
+    if (!stk_record_header_ok(&h) || h.number != w->header.first_record + w->n_records || h.label != label ||
         stk_shard_writer_check(w, &record, NULL) != STK_OK)
         return STK_OK;
     uint64_t payload = w->written + sizeof h;
     bool whole = false;
     STK_TRY(payload_is_whole(w, payload, h.n_bytes, h.payload_xxh3, &whole, error));
     if (!whole) return STK_OK;
-    stk_core_row row = {.offset = payload,
-                        .n_bytes = h.n_bytes,
-                        .xxh3 = h.payload_xxh3,
-                        .label = h.label,
-                        .width = h.width,
-                        .height = h.height,
-                        .tables = h.tables,
-                        .encoding = h.encoding,
-                        .orientation = h.orientation,
-                        .channels = h.channels};
+    stk_core_row row = stk_record_header_row(&h, payload);
     STK_TRY(stk_index_builder_check(w->index, cells, error));
     STK_TRY(stk_shard_writer_count(w, &row, cells, error));
     w->written = stk_align_record(payload + h.n_bytes);

@@ -129,17 +129,8 @@ static stk_status try_record(salvaged *s, uint64_t *at, uint64_t *least_number, 
     STK_TRY(peek(s, here, sizeof h, &bytes, error));
     memcpy(&h, bytes, sizeof h);
     *at = here + STK_RECORD_ALIGN;
-    if (memcmp(h.magic, stk_record_magic, sizeof h.magic) != 0 || !stk_record_header_ok(&h)) return STK_OK;
-    stk_core_row row = {.offset = here + sizeof h,
-                        .n_bytes = h.n_bytes,
-                        .xxh3 = h.payload_xxh3,
-                        .label = h.label,
-                        .width = h.width,
-                        .height = h.height,
-                        .tables = h.tables,
-                        .encoding = h.encoding,
-                        .orientation = h.orientation,
-                        .channels = h.channels};
+    if (!stk_record_header_ok(&h)) return STK_OK;
+    stk_core_row row = stk_record_header_row(&h, here + sizeof h);
     /* Numbers rise: a shard within a payload (an image cannot hold one, an array may) is not taken apart. */
     if (h.number < *least_number || stk_core_row_fault(&row, &s->header, end) != NULL) return STK_OK;
     STK_TRY(hash_payload(s, row.offset, row.n_bytes, &hash, error));
