@@ -33,13 +33,16 @@ if(library_type STREQUAL "STATIC_LIBRARY")
   endif()
 endif()
 
+# Not at the top of the build tree: find_package looks beside each bin/ of PATH and would take the unfinished one.
+set(package ${PROJECT_BINARY_DIR}/package)
+file(REMOVE ${PROJECT_BINARY_DIR}/stokerConfig.cmake ${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake) # of older trees
 set(cmakedir ${CMAKE_INSTALL_LIBDIR}/cmake/stoker)
 install(EXPORT stokerTargets NAMESPACE stoker:: DESTINATION ${cmakedir})
-configure_package_config_file(cmake/stokerConfig.cmake.in ${PROJECT_BINARY_DIR}/stokerConfig.cmake
+configure_package_config_file(cmake/stokerConfig.cmake.in ${package}/stokerConfig.cmake
                               INSTALL_DESTINATION ${cmakedir})
 # Below 1.0 a minor version may change the interface.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/stokerConfig.cmake ${PROJECT_BINARY_DIR}/stokerConfigVersion.cmake
+write_basic_package_version_file(${package}/stokerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${package}/stokerConfig.cmake ${package}/stokerConfigVersion.cmake
         DESTINATION ${cmakedir})
 
 # The .pc file finds its prefix from its own place, so an installed tree may be moved.

@@ -60,11 +60,24 @@ static stk_status check_folder(const char *path, stk_error *error)
     return STK_OK;
 }
 
+/* A folder in the place of a file that is put beside DST would be met only when DST is in place already. */
+static stk_status check_beside(const stk_job *job, const char *suffix, stk_error *error)
+{
+    char path[4200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s%s", job->dst, suffix);
+    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return STK_OK;
+    return stk_fail(error, STK_ERR_EXISTS,
+                    "%s: is a folder, and a file of that name is written beside the output; move it away first", path);
+}
+
 /* May what lies at DST be replaced? A folder only when it is a data set: --force must not remove a folder of
  * photos because of a slip in a path. */
 static stk_status check_target(const stk_job *job, bool force, stk_error *error)
 {
     struct stat st;
+    STK_TRY(check_beside(job, ".sources", error));
+    STK_TRY(check_beside(job, ".report.jsonl", error));
     if (lstat(job->dst, &st) != 0) {
         if (errno == ENOENT) return STK_OK;
         return stk_fail_errno(error, errno, "%s: cannot look at the output's place", job->dst);

@@ -224,6 +224,7 @@ group_consumer() {
     run "shared" consumer_shared
     run "static" consumer_static
     run "moved" consumer_moved
+    run "not from a build tree" consumer_build_tree
     run "the README's program" consumer_readme
 }
 # consumer_check TREE PREFIX: builds tests/consumer against PREFIX and runs it.
@@ -273,6 +274,12 @@ consumer_moved() {
     local code=$?
     mv build/consumer-hidden build/consumer-prefix
     return "$code"
+}
+# A build tree whose bin/ is on PATH is no installed stoker: find_package must not take its unfinished files.
+consumer_build_tree() {
+    rm -rf build/consumer-path
+    PATH=$PWD/build/main/bin:$PATH cmake -S tests/consumer -B build/consumer-path -G Ninja
+    ! grep "^stoker_DIR:.*=$PWD/build/main" build/consumer-path/CMakeCache.txt
 }
 
 # The C program in the README compiles and runs as it stands there.

@@ -370,7 +370,8 @@ const cli_command command_pack = {
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the images of SRC into DST. SRC is a folder (sub-folders are classes, as torchvision's "
-        "ImageFolder reads them; without sub-folders there are no labels), a .csv or .jsonl manifest, a "
+        "ImageFolder(allow_empty=True) reads them; without sub-folders there are no labels), a "
+        ".csv or .jsonl manifest, a "
         ".tar archive (WebDataset's grouping by name), an HDF5 file, or a folder of .npy arrays. DST is a "
         "file x.stk, a folder of shards when it ends with '/', or an HDF5 file x.h5.\n\n"
         "DST appears whole or not at all. The same input gives the same bytes, for any number of threads. "
@@ -461,9 +462,13 @@ static void print_summary(const char *dst, const stk_pack_report *report)
 {
     char size[CLI_BYTES_TEXT], source[CLI_BYTES_TEXT];
     double s = report->seconds > 0 ? report->seconds : 1e-9;
-    printf("%s: %" PRIu64 " records, %s (source files: %s) in %.2f s, %.0f files/s, %.1f MB/s\n", dst,
+    printf("%s: %" PRIu64 " records, %s (source files: %s) in %.2f s, %.0f files/s, %.1f MB/s", dst,
            report->records, cli_bytes_text(report->bytes, size), cli_bytes_text(report->source_bytes, source),
            report->seconds, (double)report->files / s, (double)report->source_bytes / s / 1e6);
+    /* What was not done again explains the rate. */
+    if (report->resumed > 0) printf("; %" PRIu64 " resumed from a killed run", report->resumed);
+    if (report->reused > 0) printf("; %" PRIu64 " reused", report->reused);
+    putchar('\n');
 }
 
 /* What a person should know although nothing failed, on stderr. */

@@ -121,7 +121,8 @@ def needs_licence(relative):
 def check(root):
     found, names = [], {}
     for path, relative in files(root):
-        if relative.suffix not in CHECKED or relative.parts[0] == "LICENSE":
+        # In a worktree .git is a file that holds a path of this machine.
+        if relative.suffix not in CHECKED or relative.parts[0] in ("LICENSE", ".git"):
             continue
         try:
             text = path.read_text(encoding="utf-8")

@@ -13,3 +13,5 @@ report = json.load(sys.stdin)
 print(report["records"], report["reused"])'
 stoker pack -q src fresh.stk
 cmp x.stk fresh.stk && echo same
+# The summary says what was not done again.
+stoker pack --force src x.stk | grep -o '; .*'
