@@ -15,7 +15,7 @@
 
 #include "gpu_upload/gpu_batch.h"
 
-enum { STK_GPU_BACKEND_VERSION = 2 };
+enum { STK_GPU_BACKEND_VERSION = 3 };
 
 typedef struct stk_gpu_device stk_gpu_device;
 
@@ -27,11 +27,21 @@ typedef struct stk_gpu_device_info {
     bool fast_kernel; /* the decode kernel for sm_80 and later is in use */
 } stk_gpu_device_info;
 
+/* What making an image of a data set costs, as measured when an uploader with decode=auto opens. */
+typedef struct stk_gpu_costs {
+    double cpu_ns;    /* of a CPU thread: decoding and finishing it */
+    double gather_ns; /* of a CPU thread: picking its bytes for the device */
+    double gpu_ns;    /* of the device: its kernels */
+    uint32_t n_threads;
+} stk_gpu_costs;
+
 typedef struct stk_gpu_backend {
     uint32_t version; /* STK_GPU_BACKEND_VERSION */
     uint32_t struct_size;
     const char *name; /* "cuda", "dummy" */
-    stk_status (*open)(int device, stk_gpu_device **out, stk_gpu_device_info *info, stk_error *error);
+    /* options: what stands behind "NAME:" in the back end's name, or NULL. */
+    stk_status (*open)(const char *options, int device, stk_gpu_device **out, stk_gpu_device_info *info,
+                       stk_error *error);
     void (*close)(stk_gpu_device *device); /* waits for everything in flight */
 
     /* Host memory that copies can read directly. Any thread. */
@@ -61,6 +71,9 @@ typedef struct stk_gpu_backend {
 
     /* Queues all stages of one group. */
     stk_status (*run)(stk_gpu_device *device, const stk_gpu_group *group, void *stream, stk_error *error);
+
+    /* Costs as measured, to be put right by a back end that has no device to measure. */
+    void (*costs)(stk_gpu_device *device, stk_gpu_costs *costs);
 
     /* Named ranges for profilers (NVTX); cheap when none listens. */
     void (*range_push)(const char *name);

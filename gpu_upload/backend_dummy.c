@@ -9,106 +9,85 @@
 #include <stoker/types.h>
 
 #include "common/fail.h"
-#include "gpu_upload/backend.h"
+#include "gpu_upload/dummy_device.h"
 #include "gpu_upload/hd_decode.h"
 #include "gpu_upload/hd_stages.h"
 #include "gpu_upload/host_axis.h"
 
-struct stk_gpu_device {
-    int number;
-};
-
-typedef struct dummy_event {
-    double ms;
-} dummy_event;
-
-enum { DUMMY_ALIGN = 256 };
-
-static stk_status dummy_open(int device, stk_gpu_device **out, stk_gpu_device_info *info, stk_error *error)
+static stk_status dummy_handle(stk_gpu_device *device, void **out, stk_error *error)
 {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL) return stk_fail_memory(error, "a dummy device");
-    (*out)->number = device;
-    *info = (stk_gpu_device_info){.name = "dummy (host memory)", .number = device, .memory_bytes = (uint64_t)1 << 33,
-                                  .free_bytes = (uint64_t)1 << 33};
+    *out = NULL;
+    STK_TRY(stk_dummy_alive(device, error));
+    stk_dummy_handle *h = calloc(1, sizeof *h);
+    if (h == NULL) return stk_fail_memory(error, "a dummy stream");
+    h->device = device;
+    *out = h;
     return STK_OK;
 }
 
-static void dummy_close(stk_gpu_device *device)
-{
-    free(device);
-}
-
-static stk_status dummy_alloc(stk_gpu_device *device, size_t n_bytes, void **out, stk_error *error)
+static void dummy_handle_close(stk_gpu_device *device, void *handle)
 {
     (void)device;
-    *out = NULL;
-    if (n_bytes > SIZE_MAX - DUMMY_ALIGN) return stk_fail_memory(error, "dummy device memory");
-    *out = aligned_alloc(DUMMY_ALIGN, (n_bytes + DUMMY_ALIGN) / DUMMY_ALIGN * DUMMY_ALIGN);
-    return *out != NULL ? STK_OK : stk_fail_memory(error, "dummy device memory");
-}
-
-static void dummy_free(stk_gpu_device *device, void *memory)
-{
-    (void)device;
-    free(memory);
-}
-
-static stk_status dummy_handle(stk_gpu_device *device, void **out, stk_error *error)
-{
-    (void)device;
-    *out = calloc(1, sizeof(dummy_event));
-    return *out != NULL ? STK_OK : stk_fail_memory(error, "a dummy stream");
+    free(handle);
 }
 
 static stk_status dummy_record(stk_gpu_device *device, void *event, void *stream, stk_error *error)
 {
-    (void)device, (void)stream, (void)error;
+    (void)stream; /* may be a consumer's own, of which nothing is known */
+    STK_TRY(stk_dummy_owns(device, event, error));
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    ((dummy_event *)event)->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    ((stk_dummy_handle *)event)->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
     return STK_OK;
 }
 
 static stk_status dummy_wait(stk_gpu_device *device, void *event, void *stream, stk_error *error)
 {
-    (void)device, (void)event, (void)stream, (void)error;
-    return STK_OK;
+    (void)stream;
+    return stk_dummy_owns(device, event, error);
 }
 
 static stk_status dummy_done(stk_gpu_device *device, void *event, bool *done, stk_error *error)
 {
-    (void)device, (void)event, (void)error;
     *done = true;
-    return STK_OK;
+    return stk_dummy_owns(device, event, error);
 }
 
 static stk_status dummy_sync(stk_gpu_device *device, void *event, stk_error *error)
 {
-    (void)device, (void)event, (void)error;
-    return STK_OK;
+    return stk_dummy_owns(device, event, error);
 }
 
 static stk_status dummy_ms(stk_gpu_device *device, void *from, void *to, float *ms, stk_error *error)
 {
-    (void)device, (void)error;
-    *ms = (float)(((dummy_event *)to)->ms - ((dummy_event *)from)->ms);
+    *ms = 0;
+    STK_TRY(stk_dummy_owns(device, from, error));
+    STK_TRY(stk_dummy_owns(device, to, error));
+    *ms = (float)(((stk_dummy_handle *)to)->ms - ((stk_dummy_handle *)from)->ms);
     return STK_OK;
 }
 
 static stk_status dummy_copy(stk_gpu_device *device, void *to, const void *from, size_t n_bytes, void *stream,
                              stk_error *error)
 {
-    (void)device, (void)stream, (void)error;
+    STK_TRY(stk_dummy_owns(device, stream, error));
     memcpy(to, from, n_bytes);
     return STK_OK;
 }
 
 static stk_status dummy_clear(stk_gpu_device *device, void *memory, size_t n_bytes, void *stream, stk_error *error)
 {
-    (void)device, (void)stream, (void)error;
+    STK_TRY(stk_dummy_owns(device, stream, error));
     memset(memory, 0, n_bytes);
     return STK_OK;
+}
+
+static void dummy_costs(stk_gpu_device *device, stk_gpu_costs *costs)
+{
+    const stk_dummy_faults *f = &device->faults;
+    if (f->cpu_ns != 0) costs->cpu_ns = (double)f->cpu_ns;
+    if (f->gather_ns != 0) costs->gather_ns = (double)f->gather_ns;
+    if (f->gpu_ns != 0) costs->gpu_ns = (double)f->gpu_ns;
 }
 
 /* ---- The stages. */
@@ -247,7 +226,12 @@ static stk_status run_fused(const stk_gpu_group *g, const stk_gpu_image *im, stk
 
 static stk_status dummy_run(stk_gpu_device *device, const stk_gpu_group *g, void *stream, stk_error *error)
 {
-    (void)device, (void)stream;
+    STK_TRY(stk_dummy_owns(device, stream, error));
+    if (device != NULL) {
+        atomic_fetch_add(&device->groups_run, 1);
+        STK_TRY(stk_dummy_alive(device, error));
+        if (device->faults.idle != 0) return STK_OK;
+    }
     for (uint32_t i = 0; i < g->n_decode_items; i++) run_decode(g, &g->decode_items[i]);
     for (uint32_t i = 0; i < g->n_images; i++) {
         const stk_gpu_image *im = &g->images[i];
@@ -271,17 +255,17 @@ const stk_gpu_backend stk_gpu_dummy_backend = {
     .version = STK_GPU_BACKEND_VERSION,
     .struct_size = sizeof(stk_gpu_backend),
     .name = "dummy",
-    .open = dummy_open,
-    .close = dummy_close,
-    .pinned_alloc = dummy_alloc,
-    .pinned_free = dummy_free,
-    .device_alloc = dummy_alloc,
-    .device_free = dummy_free,
+    .open = stk_dummy_open,
+    .close = stk_dummy_close,
+    .pinned_alloc = stk_dummy_pinned_alloc,
+    .pinned_free = stk_dummy_pinned_free,
+    .device_alloc = stk_dummy_alloc,
+    .device_free = stk_dummy_free,
     .stream_open = dummy_handle,
     .stream_open_beside = dummy_handle,
-    .stream_close = dummy_free,
+    .stream_close = dummy_handle_close,
     .event_open = dummy_handle,
-    .event_close = dummy_free,
+    .event_close = dummy_handle_close,
     .event_record = dummy_record,
     .event_wait = dummy_wait,
     .event_done = dummy_done,
@@ -291,6 +275,7 @@ const stk_gpu_backend stk_gpu_dummy_backend = {
     .copy_out = dummy_copy,
     .clear = dummy_clear,
     .run = dummy_run,
+    .costs = dummy_costs,
     .range_push = dummy_range_push,
     .range_pop = dummy_range_pop,
 };

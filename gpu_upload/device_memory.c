@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_upload/device_memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/fail.h"
 
-static stk_status find_backend(const char *name, const stk_gpu_backend **out, stk_error *error)
+/* "cuda", "dummy" or "dummy:OPTIONS". */
+static stk_status find_backend(const char *name, const stk_gpu_backend **out, const char **options, stk_error *error)
 {
-    if (name != NULL && strcmp(name, "dummy") == 0) {
+    *options = NULL;
+    if (name != NULL && strncmp(name, "dummy", 5) == 0 && (name[5] == '\0' || name[5] == ':')) {
         *out = &stk_gpu_dummy_backend;
+        *options = name[5] == ':' ? name + 6 : NULL;
         return STK_OK;
     }
     if (name != NULL && strcmp(name, "cuda") != 0)
@@ -17,18 +21,102 @@ static stk_status find_backend(const char *name, const stk_gpu_backend **out, st
     return stk_gpu_cuda_backend(out, error);
 }
 
-stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_share **out, stk_error *error)
+/* ---- The log. */
+
+void stk_gpu_share_log(void *share, const char *line)
 {
+    stk_gpu_share *s = share;
+    pthread_mutex_lock(&s->log_lock);
+    if (s->log.write != NULL) s->log.write(s->log.user, line);
+    pthread_mutex_unlock(&s->log_lock);
+}
+
+void stk_gpu_share_mute(stk_gpu_share *s)
+{
+    pthread_mutex_lock(&s->log_lock);
+    s->log.write = NULL;
+    pthread_mutex_unlock(&s->log_lock);
+}
+
+/* ---- Host memory: pinned, or pageable where the driver gives no pinned memory. What it is stands in front of it. */
+
+typedef struct host_head {
+    size_t n_bytes;
+    bool pageable;
+} host_head;
+
+enum { HOST_HEAD = 256 }; /* of which the memory behind keeps the alignment */
+
+static host_head *head_of(void *memory) { return (host_head *)(void *)((uint8_t *)memory - HOST_HEAD); }
+
+bool stk_gpu_host_pageable(void *memory) { return memory != NULL && head_of(memory)->pageable; }
+
+static void count_host(stk_gpu_share *s, const host_head *h, bool add)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t *total = h->pageable ? &s->pageable_bytes : &s->pinned_bytes;
+    *total = add ? *total + h->n_bytes : *total - h->n_bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void warn_pageable(stk_gpu_share *s, const stk_error *why)
+{
+    char line[sizeof why->text + 200];
+    pthread_mutex_lock(&s->lock);
+    bool first = !s->warned_pageable;
+    s->warned_pageable = true;
+    pthread_mutex_unlock(&s->lock);
+    if (!first) return;
+    snprintf(line, sizeof line,
+             "pinned memory could not be had (%s); uploads to the GPU go through pageable memory, which is slower. Allow the "
+             "process more locked memory, or use smaller batches or a smaller prefetch.",
+             why->text);
+    stk_gpu_share_log(s, line);
+}
+
+static stk_status host_alloc(stk_gpu_share *s, size_t n_bytes, void **out, stk_error *error)
+{
+    stk_error why = {0};
+    void *memory = NULL;
+    size_t all = n_bytes + HOST_HEAD;
+    bool pageable = false;
+    *out = NULL;
+    if (s->backend->pinned_alloc(s->device, all, &memory, &why) != STK_OK) {
+        memory = aligned_alloc(HOST_HEAD, (all + HOST_HEAD - 1) / HOST_HEAD * HOST_HEAD);
+        if (memory == NULL) return stk_fail(error, STK_ERR_MEMORY, "%zu bytes of host memory for a batch: %s", n_bytes, why.text);
+        pageable = true;
+        warn_pageable(s, &why);
+    }
+    *out = (uint8_t *)memory + HOST_HEAD;
+    *head_of(*out) = (host_head){.n_bytes = n_bytes, .pageable = pageable};
+    count_host(s, head_of(*out), true);
+    return STK_OK;
+}
+
+static void host_free(stk_gpu_share *s, void *memory)
+{
+    if (memory == NULL) return;
+    host_head *h = head_of(memory);
+    count_host(s, h, false);
+    if (h->pageable) free(h);
+    else s->backend->pinned_free(s->device, h);
+}
+
+stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_log log, stk_gpu_share **out, stk_error *error)
+{
+    const char *options;
     *out = NULL;
     stk_gpu_share *s = calloc(1, sizeof *s);
     if (s == NULL) return stk_fail_memory(error, "a GPU device");
-    stk_status status = find_backend(backend, &s->backend, error);
-    if (status == STK_OK) status = s->backend->open(device, &s->device, &s->info, error);
+    stk_status status = find_backend(backend, &s->backend, &options, error);
+    if (status == STK_OK) status = s->backend->open(options, device, &s->device, &s->info, error);
     if (status != STK_OK) {
         free(s);
         return status;
     }
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->log_lock, NULL);
+    s->log = log;
     s->users = 1;
     *out = s;
     return STK_OK;
@@ -48,9 +136,10 @@ void stk_gpu_share_drop(stk_gpu_share *s)
     bool last = --s->users == 0;
     pthread_mutex_unlock(&s->lock);
     if (!last) return;
-    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++) s->backend->pinned_free(s->device, s->pinned[i].memory);
+    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++) host_free(s, s->pinned[i].memory);
     s->backend->close(s->device);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->log_lock);
     free(s);
 }
 
@@ -80,7 +169,6 @@ static stk_gpu_pinned *place_for(stk_gpu_share *s, void **evicted)
     }
     if (smallest == NULL) return NULL;
     *evicted = smallest->memory;
-    s->pinned_bytes -= smallest->capacity;
     *smallest = (stk_gpu_pinned){0};
     return smallest;
 }
@@ -102,22 +190,18 @@ stk_status stk_gpu_pinned_get(stk_gpu_share *s, size_t n_bytes, void **out, stk_
         for (int i = 0; i < STK_GPU_PINNED_KEPT && old == NULL; i++) {
             if (s->pinned[i].memory == NULL || s->pinned[i].used) continue;
             old = s->pinned[i].memory;
-            s->pinned_bytes -= s->pinned[i].capacity;
             s->pinned[i] = (stk_gpu_pinned){0};
         }
     }
     pthread_mutex_unlock(&s->lock);
     if (*out != NULL) return STK_OK;
-    s->backend->pinned_free(s->device, old);
-    STK_TRY(s->backend->pinned_alloc(s->device, capacity, out, error));
+    host_free(s, old);
+    STK_TRY(host_alloc(s, capacity, out, error));
     pthread_mutex_lock(&s->lock);
     p = place_for(s, &old);
-    if (p != NULL) {
-        *p = (stk_gpu_pinned){.memory = *out, .capacity = capacity, .used = true};
-        s->pinned_bytes += capacity;
-    }
+    if (p != NULL) *p = (stk_gpu_pinned){.memory = *out, .capacity = capacity, .used = true};
     pthread_mutex_unlock(&s->lock);
-    s->backend->pinned_free(s->device, old);
+    host_free(s, old);
     return STK_OK;
 }
 
@@ -131,25 +215,27 @@ void stk_gpu_pinned_put(stk_gpu_share *s, void *memory)
             kept = true;
         }
     pthread_mutex_unlock(&s->lock);
-    if (!kept) s->backend->pinned_free(s->device, memory);
+    if (!kept) host_free(s, memory);
 }
 
 /* ---- Blocks. */
 
-static void count(stk_gpu_share *s, const stk_gpu_block *block, bool add)
+static void count_device(stk_gpu_share *s, const stk_gpu_block *block, bool add)
 {
     pthread_mutex_lock(&s->lock);
-    uint64_t *total = block->pinned ? &s->pinned_bytes : &s->device_bytes;
-    *total = add ? *total + block->capacity : *total - block->capacity;
+    s->device_bytes = add ? s->device_bytes + block->capacity : s->device_bytes - block->capacity;
     pthread_mutex_unlock(&s->lock);
 }
 
 void stk_gpu_block_free(stk_gpu_share *s, stk_gpu_block *block)
 {
     if (block->memory == NULL) return;
-    count(s, block, false);
-    if (block->pinned) s->backend->pinned_free(s->device, block->memory);
-    else s->backend->device_free(s->device, block->memory);
+    if (block->pinned) {
+        host_free(s, block->memory);
+    } else {
+        count_device(s, block, false);
+        s->backend->device_free(s->device, block->memory);
+    }
     block->memory = NULL;
     block->capacity = 0;
 }
@@ -161,9 +247,9 @@ stk_status stk_gpu_block_fit(stk_gpu_share *s, stk_gpu_block *block, size_t n_by
     stk_gpu_block_free(s, block);
     /* Growing stops the whole device, so there is room for the next larger batch. */
     size_t capacity = block->exact ? n_bytes : n_bytes + n_bytes / 4;
-    if (block->pinned) STK_TRY(s->backend->pinned_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error));
+    if (block->pinned) STK_TRY(host_alloc(s, capacity + STK_GPU_SLACK, &block->memory, error));
     else STK_TRY(s->backend->device_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error));
     block->capacity = capacity;
-    count(s, block, true);
+    if (!block->pinned) count_device(s, block, true);
     return STK_OK;
 }

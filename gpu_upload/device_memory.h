@@ -9,9 +9,17 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <stoker/loader.h>
+
 #include "gpu_upload/backend.h"
 
 enum { STK_GPU_SLACK = 256 }; /* bytes behind every block that kernels may read */
+
+/* Where remarks go: lines of text, one at a time. */
+typedef struct stk_gpu_log {
+    stk_log_fn write; /* may be NULL */
+    void *user;
+} stk_gpu_log;
 
 /* Pinned memory that the loader's slots are made of. Taking it from the driver takes milliseconds and giving it back
  * waits for the device, while slots grow and come and go; so what is given back is kept for the next one. */
@@ -29,17 +37,28 @@ typedef struct stk_gpu_share {
     stk_gpu_device_info info;
     pthread_mutex_t lock;
     uint32_t users;
-    uint64_t device_bytes, pinned_bytes;
+    uint64_t device_bytes, pinned_bytes, pageable_bytes;
+    bool warned_pageable;
+    pthread_mutex_t log_lock;
+    stk_gpu_log log;
     stk_gpu_pinned pinned[STK_GPU_PINNED_KEPT];
 } stk_gpu_share;
 
-stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_share **out, stk_error *error);
+stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_log log, stk_gpu_share **out, stk_error *error);
 void stk_gpu_share_keep(stk_gpu_share *share);
 void stk_gpu_share_drop(stk_gpu_share *share);
 
-/* At least n_bytes and STK_GPU_SLACK. Any thread. */
+/* An stk_log_fn whose `user` is the share: the loader's lines and ours come one at a time. */
+void stk_gpu_share_log(void *share, const char *line);
+/* From now on lines are dropped: their taker goes, while batches may still be held. */
+void stk_gpu_share_mute(stk_gpu_share *share);
+
+/* At least n_bytes and STK_GPU_SLACK: pinned memory, or pageable memory and one remark in the log where the driver has
+ * none. Any thread. */
 stk_status stk_gpu_pinned_get(stk_gpu_share *share, size_t n_bytes, void **out, stk_error *error);
 void stk_gpu_pinned_put(stk_gpu_share *share, void *memory);
+/* True for memory of stk_gpu_pinned_get and of pinned blocks that the device can neither read nor write by itself. */
+bool stk_gpu_host_pageable(void *memory);
 
 typedef struct stk_gpu_block {
     void *memory;

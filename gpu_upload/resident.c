@@ -116,6 +116,11 @@ stk_status stk_resident_load(stk_uploader *u, stk_error *error)
     if (status == STK_OK) status = choose(u, budget, numbers, &chosen, &total, error);
     u->resident.memory.exact = true;
     if (status == STK_OK && chosen > 0) status = stk_gpu_block_fit(u->share, &u->resident.memory, (size_t)total, error);
+    if (status == STK_ERR_MEMORY && automatic) { /* nobody asked for it: somebody else took the memory meanwhile */
+        stk_gpu_share_log(u->share, "the records find no room in GPU memory after all: they are streamed");
+        status = STK_OK;
+        chosen = 0;
+    }
     if (status == STK_OK && chosen > 0) status = load_all(u, numbers, chosen, error);
     free(numbers);
     return status;

@@ -108,6 +108,28 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
     out->widest_line = g->widest_line;
 }
 
+/* Where kernels say of bad bits, which are rare: pinned memory can be written by the device, right where it is looked at
+ * later. Pageable memory cannot: there it is device memory, which comes back behind the kernels. */
+static stk_status begin_statuses(stk_uploader *u, stk_job *job, const extras *x, int32_t *staged, uint32_t n,
+                                 int32_t **statuses, stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    *statuses = staged;
+    memset(staged, 0, n * sizeof *staged);
+    if (!stk_gpu_host_pageable(job->staging.memory)) return STK_OK;
+    *statuses = (int32_t *)(void *)((uint8_t *)job->extras.memory + x->statuses);
+    return k->clear(u->share->device, *statuses, n * sizeof **statuses, job->lane->stream, error);
+}
+
+static stk_status end_statuses(stk_uploader *u, stk_job *job, const int32_t *statuses, int32_t *staged, uint32_t n,
+                               stk_error *error)
+{
+    const stk_gpu_backend *k = u->share->backend;
+    job->device_statuses = staged;
+    if (statuses == staged) return STK_OK;
+    return k->copy_out(u->share->device, staged, statuses, n * sizeof *staged, job->lane->stream, error);
+}
+
 static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
                              const stk_gpu_output *output, int32_t *statuses, stk_error *error)
 {
@@ -162,12 +184,10 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     STK_TRY(copy(u, job, job->extras.memory, staging + plan_bytes, (size_t)x->copied, error));
     STK_TRY(end_copies(u, job, error));
     STK_TRY(k->event_record(u->share->device, job->run_begun, job->lane->stream, error));
-    /* Pinned memory can be written by the device: it says of bad bits, which are rare, right where they are looked for. */
-    int32_t *statuses = (int32_t *)(void *)(staging + plan_bytes + x->statuses);
-    memset(statuses, 0, b->n * sizeof *statuses);
+    int32_t *staged = (int32_t *)(void *)(staging + plan_bytes + x->statuses), *statuses;
+    STK_TRY(begin_statuses(u, job, x, staged, b->n, &statuses, error));
     STK_TRY(run_groups(u, job, &v, b, &output, statuses, error));
-    job->device_statuses = statuses;
-    return STK_OK;
+    return end_statuses(u, job, statuses, staged, b->n, error);
 }
 
 /* decode=cpu: the loader's finished tensor travels as it is. */

@@ -233,6 +233,8 @@ static stk_status open_loader(stk_uploader *u, stk_error *error)
     o.gather = u->gather;
     o.gather_resident = u->resident.entries;
     o.allocator = stk_upload_allocator(u);
+    o.log = stk_gpu_share_log;
+    o.log_user = u->share;
     u->column_sizes = calloc((size_t)o.n_columns + 1, sizeof *u->column_sizes);
     if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
     for (uint32_t c = 0; c < o.n_columns; c++) {
@@ -266,7 +268,8 @@ static void init_locks(stk_uploader *u)
 static stk_status open_all(stk_uploader *u, stk_error *error)
 {
     const stk_gpu_backend *k;
-    STK_TRY(stk_gpu_share_open(u->options.backend, u->options.device, &u->share, error));
+    const stk_gpu_log log = {.write = u->loader_options.log, .user = u->loader_options.log_user};
+    STK_TRY(stk_gpu_share_open(u->options.backend, u->options.device, log, &u->share, error));
     k = u->share->backend;
     STK_TRY(stk_job_pool_open(u->share, u->n_ahead + 2 + u->n_lanes, &u->pool, error));
     STK_TRY(k->stream_open(u->share->device, &u->copy_stream, error));
@@ -340,6 +343,7 @@ void stk_uploader_close(stk_uploader **uploader)
     stk_loader_close(&u->loader);
     if (u->share != NULL) {
         const stk_gpu_backend *k = u->share->backend;
+        stk_gpu_share_mute(u->share);
         /* Closing a stream waits for what is queued on it. */
         if (u->copy_stream != NULL) k->stream_close(u->share->device, u->copy_stream);
         for (uint32_t i = 0; i < u->n_lanes; i++)
@@ -485,6 +489,7 @@ void stk_uploader_get_stats(stk_uploader *u, stk_uploader_stats *out)
     pthread_mutex_lock(&u->share->lock);
     out->device_bytes = u->share->device_bytes;
     out->pinned_bytes = u->share->pinned_bytes;
+    out->pageable_bytes = u->share->pageable_bytes;
     pthread_mutex_unlock(&u->share->lock);
     out->fast_kernel = u->share->info.fast_kernel;
     memcpy(out->device_name, u->share->info.name, sizeof out->device_name);

@@ -81,8 +81,9 @@ stk_status prepare_kernels(stk_gpu_device *d, stk_error *error)
     return allow_shared(stk::finish<uint32_t, false>, d->finish_shared, error);
 }
 
-stk_status cuda_open(int device, stk_gpu_device **out, stk_gpu_device_info *info, stk_error *error)
+stk_status cuda_open(const char *options, int device, stk_gpu_device **out, stk_gpu_device_info *info, stk_error *error)
 {
+    (void)options;
     *out = nullptr;
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
@@ -398,6 +399,8 @@ stk_status cuda_run(stk_gpu_device *device, const stk_gpu_group *group, void *st
     return launch(device, group, (cudaStream_t)stream, error);
 }
 
+void cuda_costs(stk_gpu_device *device, stk_gpu_costs *costs) { (void)device, (void)costs; }
+
 #if STK_CUDA_NVTX
 void range_push(const char *name) { nvtxRangePushA(name); }
 void range_pop(void) { nvtxRangePop(); }
@@ -412,7 +415,7 @@ const stk_gpu_backend table = {
     cuda_pinned_alloc, cuda_pinned_free, cuda_device_alloc, cuda_device_free,
     cuda_stream_open, cuda_stream_open_beside, cuda_stream_close,
     cuda_event_open, cuda_event_close, cuda_event_record, cuda_event_wait, cuda_event_done, cuda_event_sync, cuda_event_ms,
-    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, range_push, range_pop,
+    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, cuda_costs, range_push, range_pop,
 };
 
 } // namespace

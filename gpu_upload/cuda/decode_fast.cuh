@@ -232,6 +232,7 @@ __device__ __forceinline__ uint32_t begin_segment(Lane &in, const stk_gpu_group 
 
 __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM, 4) decode_fast(const stk_gpu_group g)
 {
+    #if __CUDA_ARCH__ >= 800 /* before that the kernel is there by name only, and never launched */
     extern __shared__ __align__(128) uint8_t memory[];
     if (blockIdx.x >= g.n_decode_items) {
         prepare_image(g, g.images + (blockIdx.x - g.n_decode_items));
@@ -297,6 +298,7 @@ __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM, 4) decode_fast(cons
     copy_async_wait();
     uint64_t bit = in.bit(), end = (uint64_t)end_byte * 8;
     if (!good || bit > end || end - bit > 7) g.status[im->entry] = 1;
+    #endif
 }
 
 } // namespace stk

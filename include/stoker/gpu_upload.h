@@ -36,7 +36,8 @@ typedef enum stk_resident {
 
 typedef struct stk_uploader_options {
     size_t struct_size;      /* filled by stk_uploader_options_init */
-    const char *backend;     /* NULL = "cuda"; "dummy": host memory, for tests */
+    const char *backend;     /* NULL = "cuda"; "dummy": host memory, for tests; "dummy:lost=3" and so on: one
+                                that fails (gpu_upload/dummy_device.h) */
     int device;              /* 0 */
     stk_decode decode;       /* STK_DECODE_AUTO */
     stk_resident resident;   /* STK_RESIDENT_OFF */
@@ -102,6 +103,7 @@ typedef struct stk_uploader_stats {
     uint64_t consumer_wait_ns;
     uint64_t resident_records, resident_bytes;
     uint64_t device_bytes, pinned_bytes; /* held now */
+    uint64_t pageable_bytes; /* of host memory that could not be pinned: uploads from there are slower */
     bool fast_kernel;
     char device_name[128];
     char decode[64]; /* which side decodes, and why */
