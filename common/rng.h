@@ -7,6 +7,13 @@
 
 #include <stdint.h>
 
+/* A CUDA kernel draws the same numbers by the same code. */
+#ifdef __CUDACC__
+#define STK_RNG_INLINE static inline __host__ __device__
+#else
+#define STK_RNG_INLINE static inline
+#endif
+
 /* What a choice is for. Part of the pixel contract: numbers are never changed. */
 typedef enum stk_purpose {
     STK_PURPOSE_CROP = 1,
@@ -22,7 +29,7 @@ typedef struct stk_rng {
 } stk_rng;
 
 /* SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection of 64-bit words that mixes well. */
-static inline uint64_t stk_mix64(uint64_t x)
+STK_RNG_INLINE uint64_t stk_mix64(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -30,38 +37,49 @@ static inline uint64_t stk_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static inline stk_rng stk_rng_for(uint64_t seed, uint64_t epoch, uint64_t sample, uint32_t occurrence, uint32_t view,
-                                  stk_purpose purpose)
+STK_RNG_INLINE stk_rng stk_rng_for(uint64_t seed, uint64_t epoch, uint64_t sample, uint32_t occurrence, uint32_t view,
+                                   stk_purpose purpose)
 {
     uint64_t key = stk_mix64(seed);
     key = stk_mix64(key ^ epoch);
     key = stk_mix64(key ^ sample);
     key = stk_mix64(key ^ ((uint64_t)occurrence << 32 | view));
     key = stk_mix64(key ^ (uint64_t)purpose);
-    return (stk_rng){.key = key, .counter = 0};
+    stk_rng rng = {key, 0};
+    return rng;
 }
 
-static inline uint64_t stk_rng_u64(stk_rng *rng)
+STK_RNG_INLINE uint64_t stk_rng_u64(stk_rng *rng)
 {
     return stk_mix64(rng->key + 0x9e3779b97f4a7c15u * rng->counter++);
 }
 
 /* Uniform in [0, 1), 53 bits. */
-static inline double stk_rng_double(stk_rng *rng)
+STK_RNG_INLINE double stk_rng_double(stk_rng *rng)
 {
     return (double)(stk_rng_u64(rng) >> 11) * (1.0 / 9007199254740992.0);
 }
 
-/* Uniform in 0 .. n-1 (n >= 1) by Lemire's multiplication with rejection: no bias. */
-static inline uint64_t stk_rng_below(stk_rng *rng, uint64_t n)
+/* The upper half of a product. */
+STK_RNG_INLINE uint64_t stk_rng_high(uint64_t a, uint64_t b)
 {
+    #ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+    #else
     __extension__ typedef unsigned __int128 u128;
-    u128 m = (u128)stk_rng_u64(rng) * n;
-    if ((uint64_t)m < n) {
+    return (uint64_t)((u128)a * b >> 64);
+    #endif
+}
+
+/* Uniform in 0 .. n-1 (n >= 1) by Lemire's multiplication with rejection: no bias. */
+STK_RNG_INLINE uint64_t stk_rng_below(stk_rng *rng, uint64_t n)
+{
+    uint64_t x = stk_rng_u64(rng);
+    if (x * n < n) {
         uint64_t threshold = (0 - n) % n;
-        while ((uint64_t)m < threshold) m = (u128)stk_rng_u64(rng) * n;
+        while (x * n < threshold) x = stk_rng_u64(rng);
     }
-    return (uint64_t)(m >> 64);
+    return stk_rng_high(x, n);
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <stoker/status.h>
 
 #include "gpu_upload/gpu_batch.h"
+#include "gpu_upload/hd_direct.h"
 
 enum { STK_GPU_BACKEND_VERSION = 3 };
 
@@ -71,6 +72,9 @@ typedef struct stk_gpu_backend {
 
     /* Queues all stages of one group. */
     stk_status (*run)(stk_gpu_device *device, const stk_gpu_group *group, void *stream, stk_error *error);
+
+    /* Queues a batch that needs no plan. */
+    stk_status (*run_direct)(stk_gpu_device *device, const stk_gpu_direct *batch, void *stream, stk_error *error);
 
     /* Costs as measured, to be put right by a back end that has no device to measure. */
     void (*costs)(stk_gpu_device *device, stk_gpu_costs *costs);

@@ -149,13 +149,18 @@ static void run_pass(const stk_gpu_group *g, const stk_gpu_image *im, const stk_
             for (uint32_t x = 0; x < p->out.width; x++) stk_hd_pass_pixel(p, g->axes, g->scratch, c, x, y);
 }
 
+static void store_as(uint32_t dtype, const void *norm, uint8_t *image, uint64_t element, uint32_t channel, uint8_t byte)
+{
+    switch (dtype) {
+    case STK_DTYPE_U8: image[element] = byte; return;
+    case STK_DTYPE_F32: memcpy(image + element * 4, (const float *)norm + channel * 256 + byte, 4); return;
+    default: memcpy(image + element * 2, (const uint16_t *)norm + channel * 256 + byte, 2); return;
+    }
+}
+
 static void store(const stk_gpu_group *g, uint8_t *image, uint64_t element, uint32_t channel, uint8_t byte)
 {
-    switch (g->output.dtype) {
-    case STK_DTYPE_U8: image[element] = byte; return;
-    case STK_DTYPE_F32: memcpy(image + element * 4, (const float *)g->norm + channel * 256 + byte, 4); return;
-    default: memcpy(image + element * 2, (const uint16_t *)g->norm + channel * 256 + byte, 2); return;
-    }
+    store_as(g->output.dtype, g->norm, image, element, channel, byte);
 }
 
 static void run_finish(const stk_gpu_group *g, const stk_gpu_image *im)
@@ -224,14 +229,22 @@ static stk_status run_fused(const stk_gpu_group *g, const stk_gpu_image *im, stk
     return STK_OK;
 }
 
+/* Whether there is anything to be run. */
+static stk_status begin_run(stk_gpu_device *device, const void *stream, bool *idle, stk_error *error)
+{
+    *idle = false;
+    STK_TRY(stk_dummy_owns(device, stream, error));
+    if (device == NULL) return STK_OK;
+    atomic_fetch_add(&device->groups_run, 1);
+    *idle = device->faults.idle != 0;
+    return stk_dummy_alive(device, error);
+}
+
 static stk_status dummy_run(stk_gpu_device *device, const stk_gpu_group *g, void *stream, stk_error *error)
 {
-    STK_TRY(stk_dummy_owns(device, stream, error));
-    if (device != NULL) {
-        atomic_fetch_add(&device->groups_run, 1);
-        STK_TRY(stk_dummy_alive(device, error));
-        if (device->faults.idle != 0) return STK_OK;
-    }
+    bool idle;
+    STK_TRY(begin_run(device, stream, &idle, error));
+    if (idle) return STK_OK;
     for (uint32_t i = 0; i < g->n_decode_items; i++) run_decode(g, &g->decode_items[i]);
     for (uint32_t i = 0; i < g->n_images; i++) {
         const stk_gpu_image *im = &g->images[i];
@@ -245,6 +258,31 @@ static stk_status dummy_run(stk_gpu_device *device, const stk_gpu_group *g, void
         run_pass(g, im, &im->second);
         run_finish(g, im);
     }
+    return STK_OK;
+}
+
+static void direct_image(const stk_gpu_direct *d, uint32_t entry)
+{
+    const stk_gpu_output *o = &d->output;
+    uint8_t *image = d->out + entry * o->image_bytes, bytes[3];
+    stk_hd_view v = stk_hd_direct_view(d, entry);
+    if (v.rows == NULL) {
+        memset(image, 0, (size_t)o->image_bytes);
+        return;
+    }
+    for (uint32_t y = 0; y < o->height; y++)
+        for (uint32_t x = 0; x < o->width; x++) {
+            stk_hd_direct_pixel(d, &v, (int32_t)x, (int32_t)y, bytes);
+            for (uint32_t c = 0; c < o->channels; c++)
+                store_as(o->dtype, d->norm, image, stk_hd_element(o, c, x, y), c, bytes[c]);
+        }
+}
+
+static stk_status dummy_run_direct(stk_gpu_device *device, const stk_gpu_direct *d, void *stream, stk_error *error)
+{
+    bool idle;
+    STK_TRY(begin_run(device, stream, &idle, error));
+    for (uint32_t i = 0; i < d->n && !idle; i++) direct_image(d, i);
     return STK_OK;
 }
 
@@ -275,6 +313,7 @@ const stk_gpu_backend stk_gpu_dummy_backend = {
     .copy_out = dummy_copy,
     .clear = dummy_clear,
     .run = dummy_run,
+    .run_direct = dummy_run_direct,
     .costs = dummy_costs,
     .range_push = dummy_range_push,
     .range_pop = dummy_range_pop,

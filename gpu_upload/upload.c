@@ -19,7 +19,7 @@ static uint64_t element_bytes(stk_dtype dtype)
 
 /* Where labels, columns and statuses lie in `extras`, and how much of it is copied in. */
 typedef struct extras {
-    uint64_t labels, columns, statuses, copied, n_bytes;
+    uint64_t labels, columns, picks, statuses, copied, n_bytes;
 } extras;
 
 static extras lay_out_extras(const stk_uploader *u, const stk_batch *b)
@@ -28,6 +28,8 @@ static extras lay_out_extras(const stk_uploader *u, const stk_batch *b)
     uint64_t at = align((uint64_t)b->n * sizeof(int64_t));
     x.columns = at;
     for (uint32_t c = 0; c < b->n_columns; c++) at += align(u->column_sizes[c] * b->n);
+    x.picks = at;
+    if (u->direct.on) at += align((uint64_t)b->n * (sizeof(uint64_t) + sizeof(uint32_t)));
     x.copied = at;
     x.statuses = at;
     x.n_bytes = at + align((uint64_t)b->n * sizeof(int32_t));
@@ -190,6 +192,33 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     return end_statuses(u, job, statuses, staged, b->n, error);
 }
 
+/* Batches that need no plan: which samples they are made of goes behind labels and columns. */
+static stk_status upload_direct(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
+{
+    stk_gpu_output output = output_of(u, b);
+    STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
+    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)x->n_bytes, error));
+    uint8_t *staging = job->staging.memory, *device = job->extras.memory;
+    stage_extras(u, b, job, x, staging);
+    uint64_t *ids = (uint64_t *)(void *)(staging + x->picks);
+    for (uint32_t i = 0; i < b->n; i++) ids[i] = b->statuses[i] == STK_OK ? b->ids[i] : STK_HD_NO_SAMPLE;
+    memcpy(ids + b->n, b->occurrences, b->n * sizeof *b->occurrences);
+    STK_TRY(begin_copies(u, job, error));
+    STK_TRY(copy(u, job, device, staging, (size_t)x->copied, error));
+    STK_TRY(end_copies(u, job, error));
+    stk_gpu_direct d = u->direct.common;
+    d.ids = (const uint64_t *)(void *)(device + x->picks);
+    d.occurrences = (const uint32_t *)(const void *)(d.ids + b->n);
+    d.n = b->n;
+    d.epoch = b->epoch;
+    d.norm = u->norm.memory;
+    d.out = job->out.memory;
+    d.output = output;
+    job->device_statuses = NULL;
+    STK_TRY(u->share->backend->event_record(u->share->device, job->run_begun, job->lane->stream, error));
+    return u->share->backend->run_direct(u->share->device, &d, job->lane->stream, error);
+}
+
 /* decode=cpu: the loader's finished tensor travels as it is. */
 static stk_status upload_finished(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
 {
@@ -217,7 +246,9 @@ stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, st
     fill_batch(u, source, job);
     STK_TRY(stk_gpu_block_fit(u->share, &job->extras, (size_t)x.n_bytes, error));
     k->range_push("stoker upload");
-    stk_status status = u->gather ? upload_gathered(u, source, job, &x, error) : upload_finished(u, source, job, &x, error);
+    stk_status status = u->direct.on ? upload_direct(u, source, job, &x, error)
+                        : u->gather  ? upload_gathered(u, source, job, &x, error)
+                                     : upload_finished(u, source, job, &x, error);
     k->range_pop();
     STK_TRY(status);
     job->batch.data = job->out.memory;

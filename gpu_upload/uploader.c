@@ -232,6 +232,7 @@ static stk_status open_loader(stk_uploader *u, stk_error *error)
     stk_loader_options o = u->loader_options;
     o.gather = u->gather;
     o.gather_resident = u->resident.entries;
+    o.gather_picks = u->direct.on;
     o.allocator = stk_upload_allocator(u);
     o.log = stk_gpu_share_log;
     o.log_user = u->share;
@@ -277,6 +278,8 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
+    STK_TRY(stk_direct_open(u->share, &u->loader_options, u->resident.entries, stk_dataset_len(u->dataset),
+                            u->resident.memory.memory, u->copy_stream, &u->direct, error));
     STK_TRY(open_loader(u, error));
     STK_TRY(stk_loader_state(u->loader, u->state, error));
     return start_pump(u, error);
@@ -351,6 +354,7 @@ void stk_uploader_close(stk_uploader **uploader)
         drop_tickets(u);
         for (uint32_t i = 0; i < u->n_lanes; i++) stk_gpu_block_free(u->share, &u->lanes[i].scratch);
         stk_gpu_block_free(u->share, &u->norm);
+        stk_direct_close(u->share, &u->direct);
         stk_resident_free(u);
     }
     stk_gpu_plan_close(&u->plan);

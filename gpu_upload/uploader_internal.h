@@ -10,6 +10,7 @@
 
 #include <stoker/gather.h>
 
+#include "gpu_upload/direct.h"
 #include "gpu_upload/job.h"
 
 /* A place in the line to the consumer: a batch, the end of an epoch, or an error. */
@@ -52,6 +53,7 @@ struct stk_uploader {
     stk_gpu_plan *plan;
     stk_gpu_block norm;
     stk_resident_set resident;
+    stk_direct_set direct;
     uint64_t *column_sizes; /* bytes an entry */
 
     pthread_t pump;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <stoker/cpu.h>
+#include <stoker/gather.h>
 
 #include "common/fail.h"
 #include "reader/loader_internal.h"
@@ -77,6 +78,14 @@ static stk_status open_sampler(stk_loader *l, const stk_dataset *dataset, const 
     return STK_OK;
 }
 
+static bool all_resident(const stk_dataset *dataset, const stk_gather_entry *entries)
+{
+    uint64_t n = stk_dataset_len(dataset);
+    for (uint64_t i = 0; entries != NULL && i < n; i++)
+        if (entries[i].kind == STK_GATHER_EMPTY) return false;
+    return entries != NULL;
+}
+
 static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const stk_loader_options *o,
                            stk_error *error)
 {
@@ -84,6 +93,7 @@ static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const 
     env->dtype = o->dtype;
     env->layout = o->layout;
     env->resident = o->gather_resident;
+    env->all_resident = o->gather && all_resident(dataset, o->gather_resident);
     env->channels = o->transform.mode == STK_MODE_L ? 1 : 3;
     STK_TRY(stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error));
     STK_TRY(stk_family_choose(&env->family, error));
@@ -185,8 +195,10 @@ static stk_status open_all(stk_loader *l, const stk_dataset *dataset, const stk_
                                 .schedule = l->pipeline.schedule,
                                 .page_order = o->order == STK_ORDER_PAGE,
                                 .page_window = o->page_window,
-                                .budget_bytes = o->read_ahead_bytes};
-    STK_TRY(stk_readahead_open(&ro, &l->readahead, error));
+                                .budget_bytes = o->read_ahead_bytes,
+                                .env = &l->pipeline.env};
+    /* Nothing is read of records that the consumer has. */
+    if (!work->picks && !l->pipeline.env.all_resident) STK_TRY(stk_readahead_open(&ro, &l->readahead, error));
     l->pipeline.readahead = l->readahead;
     if (dataset->storage->slow != NULL && (o->order == STK_ORDER_SHUFFLE || o->order == STK_ORDER_WEIGHTED))
         stk_pipeline_log(&l->pipeline, "%s", dataset->storage->slow);
@@ -218,8 +230,11 @@ stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_opt
 stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_options *options, stk_loader **out,
                            stk_error *error)
 {
-    bool gather = options != NULL && options->struct_size == sizeof *options && options->gather;
-    return stk_loader_open_work(dataset, options, gather ? &stk_work_gather : &stk_work_pixels, out, error);
+    bool known = options != NULL && options->struct_size == sizeof *options;
+    const stk_work *work = known && options->gather_picks ? &stk_work_picks
+                           : known && options->gather     ? &stk_work_gather
+                                                          : &stk_work_pixels;
+    return stk_loader_open_work(dataset, options, work, out, error);
 }
 
 void stk_loader_close(stk_loader **loader)

@@ -73,6 +73,7 @@ static size_t lay_out_entries(const stk_pipeline *p, stk_sampler_view *view, con
                               uint64_t epoch, uint32_t width, uint32_t height, uint64_t *offsets)
 {
     uint64_t at = p->work->packed ? table_bytes(p, share) : 0;
+    if (p->work->packed && p->env.all_resident) return (size_t)at; /* the table is all there is */
     for (uint32_t j = 0; j < share->n; j++) {
         stk_row row;
         stk_pick pick = stk_sampler_at(p->sampler, view, (share->first + j) % p->schedule.length);
@@ -125,7 +126,9 @@ static stk_status take_slot(stk_pipeline *p, const stk_ticket *ticket, const stk
     if (look) stk_sampler_begin(p->sampler, ticket->start.epoch, &view);
     if (width == 0) first_size(p, &view, share, &width, &height);
     bool fits = true;
-    if (p->work->fixed)
+    if (p->work->picks)
+        n_bytes = 1; /* a slot has some memory */
+    else if (p->work->fixed)
         fits = stk_work_fixed_bytes(&p->env, width, height, &sample_bytes) &&
                stk_mul_size(sample_bytes, (size_t)share->n * p->n_views, &n_bytes);
     else

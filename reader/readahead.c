@@ -108,7 +108,8 @@ static uint64_t place_now(const stk_readahead *r)
 static bool row_at(stk_readahead *r, uint64_t place, stk_row *row)
 {
     stk_pick pick = stk_sampler_at(r->o.sampler, &r->view, place);
-    return stk_dataset_row(r->o.dataset, pick.id, row, NULL) == STK_OK && row->offset != UINT64_MAX;
+    return !stk_work_resident(r->o.env, pick.id) && stk_dataset_row(r->o.dataset, pick.id, row, NULL) == STK_OK &&
+           row->offset != UINT64_MAX;
 }
 
 /* ---- One list. */
@@ -136,11 +137,11 @@ static int by_place(const void *a, const void *b)
 /* Takes samples off the sequence into r->wanted until the list is full, or the epoch or window ends. */
 static uint32_t collect(stk_readahead *r, uint64_t *n_bytes)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, walked = 0;
     uint64_t epoch = r->at_epoch;
     uint64_t window_end = stk_sampler_window_end(r->o.sampler, &r->view, place_now(r));
     *n_bytes = 0;
-    while (n < r->list_records && *n_bytes < r->list_bytes && r->at_epoch == epoch) {
+    while (walked++ < r->list_records && *n_bytes < r->list_bytes && r->at_epoch == epoch) {
         stk_row row;
         uint64_t place = place_now(r);
         if (place >= window_end) break;

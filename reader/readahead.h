@@ -19,6 +19,7 @@
 #include "reader/haul.h"
 #include "reader/sampler.h"
 #include "reader/schedule.h"
+#include "reader/work.h"
 
 typedef struct stk_readahead stk_readahead;
 
@@ -29,6 +30,7 @@ typedef struct stk_readahead_options {
     bool page_order;
     uint32_t page_window;
     uint64_t budget_bytes; /* 0 = auto */
+    const stk_work_env *env; /* records that the consumer has are not asked for */
 } stk_readahead_options;
 
 /* Starts the thread. All pointers must outlive it. */

@@ -30,6 +30,7 @@ typedef struct stk_work_env {
     uint32_t channels;          /* delivered */
     stk_norm_table norm;        /* float dtypes, and de-interleaving of uint8 */
     const struct stk_gather_entry *resident; /* gather: what the consumer has already, or NULL */
+    bool all_resident;          /* every record of the data set */
     uint32_t width, height;     /* of an entry; 0 under STK_TRANSFORM_NONE, where a batch's first record decides */
 } stk_work_env;
 
@@ -46,6 +47,8 @@ typedef struct stk_work_item {
 
 typedef struct stk_work {
     const char *name;
+    /* True: nothing is done to samples but to pick them; payloads are not read and batches have no bytes. */
+    bool picks;
     /* True: every entry of a batch takes stk_work_fixed_bytes, and size is not called. */
     bool fixed;
     /* True: entries reserve what they need of the slot as they come (item->cursor; `size` is an upper bound),
@@ -65,6 +68,8 @@ typedef struct stk_work {
 extern const stk_work stk_work_pixels;
 /* What a GPU decodes (include/stoker/gather.h). */
 extern const stk_work stk_work_gather;
+/* Nothing: the consumer wants to know which samples come. */
+extern const stk_work stk_work_picks;
 
 /* True when the consumer has record `id`: its payload is not wanted. */
 bool stk_work_resident(const stk_work_env *env, uint64_t id);

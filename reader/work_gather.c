@@ -252,3 +252,5 @@ const stk_work stk_work_gather = {.name = "gather",
                                   .size = gather_size,
                                   .run = gather_run,
                                   .blank = gather_blank};
+
+const stk_work stk_work_picks = {.name = "picks", .picks = true, .fixed = true};

@@ -127,6 +127,7 @@ static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, samp
 {
     const uint8_t *data = NULL;
     stk_haul *haul = NULL;
+    if (p->work->picks) return p->n_columns > 0 ? write_columns(p, slot, s, error) : STK_OK;
     bool resident = stk_work_resident(&p->env, s->pick.id);
     uint64_t start = timed ? stk_now_ns() : 0, read = 0;
     stk_status status = resident ? STK_OK : get_payload(p, w, s, &data, &haul, error);
@@ -250,7 +251,7 @@ static void run_chunk(stk_pipeline *p, stk_worker *w, const stk_chunk *chunk)
         sample *s = &samples[k];
         bool failed = row_failed >> k & 1;
         if (k + PREFETCH_AHEAD < chunk->n && !(row_failed >> (k + PREFETCH_AHEAD) & 1) &&
-            !stk_work_resident(&p->env, samples[k + PREFETCH_AHEAD].pick.id))
+            !p->work->picks && !stk_work_resident(&p->env, samples[k + PREFETCH_AHEAD].pick.id))
             stk_payload_prefetch(p->env.dataset->payload, samples[k + PREFETCH_AHEAD].pick.id,
                                  &samples[k + PREFETCH_AHEAD].row);
         stk_status status = failed ? storage->ops->row(storage, s->pick.id, &s->row, error) : STK_OK;

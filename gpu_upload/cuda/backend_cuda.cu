@@ -12,6 +12,7 @@
 #include "gpu_upload/backend.h"
 #include "gpu_upload/cuda/decode_fast.cuh"
 #include "gpu_upload/cuda/decode_plain.cuh"
+#include "gpu_upload/cuda/direct.cuh"
 #include "gpu_upload/cuda/fused.cuh"
 #include "gpu_upload/cuda/stages.cuh"
 extern "C" {
@@ -399,6 +400,19 @@ stk_status cuda_run(stk_gpu_device *device, const stk_gpu_group *group, void *st
     return launch(device, group, (cudaStream_t)stream, error);
 }
 
+stk_status cuda_run_direct(stk_gpu_device *device, const stk_gpu_direct *d, void *stream, stk_error *error)
+{
+    On on(device);
+    cudaStream_t s = (cudaStream_t)stream;
+    switch (d->output.dtype) {
+    case STK_DTYPE_U8: stk::direct<uint8_t, true><<<d->n, stk::DIRECT_THREADS, 0, s>>>(*d); break;
+    case STK_DTYPE_F32: stk::direct<uint32_t, false><<<d->n, stk::DIRECT_THREADS, 0, s>>>(*d); break;
+    default: stk::direct<uint16_t, false><<<d->n, stk::DIRECT_THREADS, 0, s>>>(*d); break;
+    }
+    CU_TRY(cudaGetLastError());
+    return STK_OK;
+}
+
 void cuda_costs(stk_gpu_device *device, stk_gpu_costs *costs) { (void)device, (void)costs; }
 
 #if STK_CUDA_NVTX
@@ -415,7 +429,7 @@ const stk_gpu_backend table = {
     cuda_pinned_alloc, cuda_pinned_free, cuda_device_alloc, cuda_device_free,
     cuda_stream_open, cuda_stream_open_beside, cuda_stream_close,
     cuda_event_open, cuda_event_close, cuda_event_record, cuda_event_wait, cuda_event_done, cuda_event_sync, cuda_event_ms,
-    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, cuda_costs, range_push, range_pop,
+    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, cuda_run_direct, cuda_costs, range_push, range_pop,
 };
 
 } // namespace

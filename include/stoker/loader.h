@@ -85,6 +85,9 @@ typedef struct stk_loader_options {
                                         already: entries as gathered of whole images (kind STK_GATHER_EMPTY: nothing), with
                                         `data` and `segments` in its own memory. Such a record is not read; its entries
                                         are these with another crop. Kept by the caller until stk_loader_close. */
+    bool gather_picks; /* false; true: batches say which samples they are made of (ids, occurrences, labels, columns), and
+                          no record is read: for a consumer that has all of them and draws crops by itself. data is of
+                          no use then. */
     stk_log_fn log;               /* NULL = silent; called from any thread, one at a time */
     void *log_user;
 } stk_loader_options;

@@ -119,6 +119,95 @@ static void state_counts_delivered_batches(void)
     stk_uploader_close(&u);
 }
 
+/* ---- Batches that need no plan (hd_direct.h): every kind of them against the plain loader's. */
+
+typedef struct direct_case {
+    stk_transform_kind kind;
+    uint32_t side, pad, channels; /* of the output; of the records */
+    stk_dtype dtype;
+    stk_layout layout;
+    stk_color color;
+    stk_mode mode;
+    uint32_t n_views;
+    double flip;
+} direct_case;
+
+static void set_direct(const direct_case *c, stk_loader_options *o)
+{
+    stk_loader_options_init(o);
+    stk_transform_init(&o->transform, c->kind);
+    o->transform.out_width = c->side;
+    o->transform.out_height = c->kind == STK_TRANSFORM_PAD_CROP ? c->side - 3 : c->side;
+    o->transform.pad = c->pad;
+    o->transform.flip_probability = c->flip;
+    o->transform.color = c->color;
+    o->transform.mode = c->mode;
+    for (int i = 0; i < 3; i++) o->transform.fill[i] = (uint8_t)(50 + 70 * i);
+    o->batch_size = BATCH;
+    o->n_threads = 2;
+    o->n_views = c->n_views;
+    o->repeats = 2;
+    o->seed = 11;
+    o->dtype = c->dtype;
+    o->layout = c->layout;
+}
+
+static void compare_direct(const stk_dataset *d, const direct_case *c)
+{
+    stk_loader_options o;
+    stk_uploader_options uo;
+    stk_loader *loader = NULL;
+    stk_uploader *u = NULL;
+    stk_uploader_stats stats;
+    set_direct(c, &o);
+    stk_uploader_options_init(&uo);
+    uo.backend = "dummy";
+    uo.resident = STK_RESIDENT_ON;
+    CHECK_OK(stk_loader_open(d, &o, &loader, &error));
+    CHECK_OK(stk_uploader_open(d, &o, &uo, &u, &error));
+    for (int i = 0; i < 2 * N / BATCH + 4; i++) { /* into the next epoch */
+        static uint8_t got[BATCH * 2 * 64 * 64 * 3 * 4];
+        stk_batch *a = NULL;
+        stk_device_batch *b = NULL;
+        stk_status want = stk_loader_next(loader, -1, &a, &error);
+        CHECK_EQ(stk_uploader_next(u, NULL, -1, &b, &error), want);
+        if (want != STK_OK) continue;
+        size_t n_bytes = a->sample_bytes * a->n;
+        CHECK(n_bytes <= sizeof got);
+        CHECK_OK(stk_device_batch_read(b, b->data, got, n_bytes, &error));
+        CHECK(b->n == a->n && memcmp(got, a->data, n_bytes) == 0);
+        CHECK(memcmp(b->ids, a->ids, a->n * sizeof *a->ids) == 0);
+        CHECK(memcmp(b->host_labels, a->labels, a->n * sizeof *a->labels) == 0);
+        stk_batch_release(a);
+        stk_device_batch_release(b, NULL);
+    }
+    stk_uploader_get_stats(u, &stats);
+    CHECK(stats.uploaded_bytes < stats.batches * 4096); /* who comes, not what: no descriptors, no pixels */
+    CHECK_EQ(stats.loader.bytes_read, 0);
+    stk_uploader_close(&u);
+    stk_loader_close(&loader);
+}
+
+static void small_images_are_drawn_on_the_device(void)
+{
+    const direct_case cases[] = {
+        {STK_TRANSFORM_PAD_CROP, SIDE, 4, 3, STK_DTYPE_U8, STK_LAYOUT_NHWC, STK_COLOR_RGB, STK_MODE_RGB, 1, 0.5},
+        {STK_TRANSFORM_PAD_CROP, SIDE, 4, 3, STK_DTYPE_BF16, STK_LAYOUT_NHWC, STK_COLOR_RGB, STK_MODE_RGB, 2, 0.5},
+        {STK_TRANSFORM_PAD_CROP, SIDE + 9, 60, 3, STK_DTYPE_F32, STK_LAYOUT_NCHW, STK_COLOR_BGR, STK_MODE_RGB, 1, 0.1},
+        {STK_TRANSFORM_PAD_CROP, SIDE - 5, 0, 3, STK_DTYPE_F16, STK_LAYOUT_NCHW, STK_COLOR_RGB, STK_MODE_RGB, 1, 1},
+        {STK_TRANSFORM_PAD_CROP, SIDE, 2, 1, STK_DTYPE_F16, STK_LAYOUT_NHWC, STK_COLOR_RGB, STK_MODE_RGB, 1, 0.5},
+        {STK_TRANSFORM_PAD_CROP, SIDE, 2, 1, STK_DTYPE_BF16, STK_LAYOUT_NHWC, STK_COLOR_RGB, STK_MODE_L, 1, 0.5},
+        {STK_TRANSFORM_NONE, SIDE, 0, 3, STK_DTYPE_F32, STK_LAYOUT_NHWC, STK_COLOR_RGB, STK_MODE_RGB, 1, 0},
+        {STK_TRANSFORM_RESIZE, SIDE, 0, 3, STK_DTYPE_U8, STK_LAYOUT_NCHW, STK_COLOR_BGR, STK_MODE_RGB, 1, 0.5},
+    };
+    const char *path = temporary("grey.stk");
+    image_shard(path, N, SIDE, SIDE, 1);
+    stk_dataset *grey = run_open(path);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        compare_direct(cases[i].channels == 1 ? grey : dataset, &cases[i]);
+    stk_dataset_close(&grey);
+}
+
 int main(void)
 {
     const char *path = temporary("images.stk");
@@ -129,6 +218,7 @@ int main(void)
     RUN(a_child_is_refused);
     RUN(resident_batches_are_the_same);
     RUN(state_counts_delivered_batches);
+    RUN(small_images_are_drawn_on_the_device);
     stk_dataset_close(&dataset);
     return check_exit();
 }
