@@ -30,9 +30,11 @@ typedef struct stk_gpu_device_info {
 
 /* What making an image of a data set costs, as measured when an uploader with decode=auto opens. */
 typedef struct stk_gpu_costs {
-    double cpu_ns;    /* of a CPU thread: decoding and finishing it */
-    double gather_ns; /* of a CPU thread: picking its bytes for the device */
-    double gpu_ns;    /* of the device: its kernels */
+    double cpu_ns;           /* of a CPU thread: decoding and finishing it */
+    double cpu_upload_ns;    /* of the link: the finished image */
+    double gather_ns;        /* of a CPU thread: picking its bytes for the device */
+    double gather_upload_ns; /* of the link: these bytes */
+    double gpu_ns;           /* of the device: its kernels */
     uint32_t n_threads;
 } stk_gpu_costs;
 

@@ -85,6 +85,7 @@ static stk_status dummy_clear(stk_gpu_device *device, void *memory, size_t n_byt
 static void dummy_costs(stk_gpu_device *device, stk_gpu_costs *costs)
 {
     const stk_dummy_faults *f = &device->faults;
+    if (f->cpu_ns != 0 || f->gather_ns != 0 || f->gpu_ns != 0) costs->cpu_upload_ns = costs->gather_upload_ns = 0;
     if (f->cpu_ns != 0) costs->cpu_ns = (double)f->cpu_ns;
     if (f->gather_ns != 0) costs->gather_ns = (double)f->gather_ns;
     if (f->gpu_ns != 0) costs->gpu_ns = (double)f->gpu_ns;

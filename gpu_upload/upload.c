@@ -66,8 +66,12 @@ static void stage_extras(const stk_uploader *u, const stk_batch *b, stk_job *job
 static stk_status copy(stk_uploader *u, stk_job *job, void *to, const void *from, size_t n_bytes, stk_error *error)
 {
     if (n_bytes == 0) return STK_OK;
+    const stk_gpu_backend *k = u->share->backend;
     job->uploaded += n_bytes;
-    return u->share->backend->copy_in(u->share->device, to, from, n_bytes, u->copy_stream, error);
+    k->range_push("stoker copy");
+    stk_status status = k->copy_in(u->share->device, to, from, n_bytes, u->copy_stream, error);
+    k->range_pop();
+    return status;
 }
 
 static stk_status begin_copies(stk_uploader *u, stk_job *job, stk_error *error)
@@ -135,10 +139,14 @@ static stk_status end_statuses(stk_uploader *u, stk_job *job, const int32_t *sta
 static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
                              const stk_gpu_output *output, int32_t *statuses, stk_error *error)
 {
+    const stk_gpu_backend *k = u->share->backend;
     for (uint32_t i = 0; i < v->n_groups; i++) {
         stk_gpu_group group;
         fill_group(u, job, v, &v->groups[i], b, output, statuses, &group);
-        STK_TRY(u->share->backend->run(u->share->device, &group, job->lane->stream, error));
+        k->range_push("stoker decode");
+        stk_status status = k->run(u->share->device, &group, job->lane->stream, error);
+        k->range_pop();
+        STK_TRY(status);
     }
     return STK_OK;
 }
@@ -165,7 +173,7 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
 {
     const stk_gpu_backend *k = u->share->backend;
     stk_gpu_output output = output_of(u, b);
-    k->range_push("stoker gather");
+    k->range_push("stoker plan");
     stk_status status = stk_gpu_plan_make(u->plan, b->data, b->data_bytes, u->resident.n_bytes, b->n, &output,
                                           job->statuses, error);
     k->range_pop();
@@ -195,6 +203,7 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
 /* Batches that need no plan: which samples they are made of goes behind labels and columns. */
 static stk_status upload_direct(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
 {
+    const stk_gpu_backend *k = u->share->backend;
     stk_gpu_output output = output_of(u, b);
     STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)x->n_bytes, error));
@@ -215,8 +224,11 @@ static stk_status upload_direct(stk_uploader *u, const stk_batch *b, stk_job *jo
     d.out = job->out.memory;
     d.output = output;
     job->device_statuses = NULL;
-    STK_TRY(u->share->backend->event_record(u->share->device, job->run_begun, job->lane->stream, error));
-    return u->share->backend->run_direct(u->share->device, &d, job->lane->stream, error);
+    STK_TRY(k->event_record(u->share->device, job->run_begun, job->lane->stream, error));
+    k->range_push("stoker decode");
+    stk_status status = k->run_direct(u->share->device, &d, job->lane->stream, error);
+    k->range_pop();
+    return status;
 }
 
 /* decode=cpu: the loader's finished tensor travels as it is. */

@@ -2,15 +2,17 @@
  *
  * The uploader: a pump thread takes batches from the loader, queues their copies and kernels, and lines them up; next()
  * hands the first one out and makes the caller's stream wait for it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/fail.h"
+#include "gpu_upload/choose.h"
 #include "gpu_upload/uploader_internal.h"
 
-enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, DEFAULT_STREAMS = 2, SAMPLED_RECORDS = 256 };
+enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, DEFAULT_STREAMS = 2 };
 
 void stk_uploader_options_init(stk_uploader_options *o)
 {
@@ -78,7 +80,10 @@ static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
     if (!done || job->counted) return STK_OK;
     job->counted = true;
     float up = 0, run = 0;
-    if (k->event_ms(u->share->device, job->copy_begun, job->copied, &up, NULL) == STK_OK) u->stats.upload_ms += (double)up;
+    if (k->event_ms(u->share->device, job->copy_begun, job->copied, &up, NULL) == STK_OK) {
+        u->stats.upload_ms += (double)up;
+        u->timed_bytes += job->uploaded;
+    }
     if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
     stk_status status = STK_OK;
     for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
@@ -160,28 +165,6 @@ static void *pump(void *argument)
 
 /* ---- Opening. */
 
-/* Records that the device can decode? The first ones tell: a data set is packed in one way. */
-static bool device_can_decode(const stk_dataset *dataset)
-{
-    uint64_t n = stk_dataset_len(dataset);
-    for (uint64_t i = 0; i < n && i < SAMPLED_RECORDS; i++) {
-        stk_record_info r;
-        if (stk_dataset_record(dataset, i, &r, NULL) != STK_OK) continue;
-        if (r.encoding == STK_ENCODING_TILES || r.encoding == STK_ENCODING_RAW) return true;
-    }
-    return false;
-}
-
-static void choose_side(stk_uploader *u)
-{
-    bool can = device_can_decode(u->dataset);
-    u->gather = u->options.decode != STK_DECODE_CPU && (can || u->options.decode == STK_DECODE_GPU);
-    const char *text = u->gather ? can ? "gpu" : "gpu: but no record is tiles or raw, so the CPU decodes them"
-                       : can     ? "cpu: asked for"
-                                 : "cpu: no tiles or raw records";
-    strncpy(u->decode_text, text, sizeof u->decode_text - 1);
-}
-
 /* The float tables, once: those that the loader's own batches are made with. */
 static stk_status upload_norm(stk_uploader *u, stk_error *error)
 {
@@ -236,6 +219,7 @@ static stk_status open_loader(stk_uploader *u, stk_error *error)
     o.allocator = stk_upload_allocator(u);
     o.log = stk_gpu_share_log;
     o.log_user = u->share;
+    o.ranges = (stk_ranges){.push = u->share->backend->range_push, .pop = u->share->backend->range_pop};
     u->column_sizes = calloc((size_t)o.n_columns + 1, sizeof *u->column_sizes);
     if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
     for (uint32_t c = 0; c < o.n_columns; c++) {
@@ -278,6 +262,8 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
+    if (u->measures && u->resident.n_records == 0) stk_choose_by_measuring(u);
+    else if (u->measures) snprintf(u->decode_text, sizeof u->decode_text, "gpu: records are resident there");
     STK_TRY(stk_direct_open(u->share, &u->loader_options, u->resident.entries, stk_dataset_len(u->dataset),
                             u->resident.memory.memory, u->copy_stream, &u->direct, error));
     STK_TRY(open_loader(u, error));
@@ -306,7 +292,7 @@ stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_option
     if (u->n_ahead > STK_UPLOAD_MAX_AHEAD / 2) u->n_ahead = STK_UPLOAD_MAX_AHEAD / 2; /* room for late errors */
     u->n_lanes = options->n_streams == 0 ? DEFAULT_STREAMS : options->n_streams;
     if (u->n_lanes > STK_UPLOAD_MAX_STREAMS) u->n_lanes = STK_UPLOAD_MAX_STREAMS;
-    choose_side(u);
+    stk_choose_by_records(u);
     stk_status status = open_all(u, error);
     if (status != STK_OK) stk_uploader_close(&u);
     *out = u;
@@ -391,8 +377,10 @@ stk_status stk_uploader_next(stk_uploader *u, void *stream, int timeout_ms, stk_
     if (u->pid != getpid())
         return stk_fail(error, STK_ERR_STATE, "this uploader was opened before fork(); open one in the child");
     uint64_t begun = now_ns();
+    u->share->backend->range_push("stoker wait");
     pthread_mutex_lock(&u->lock);
     bool got = wait_ready(u, timeout_ms);
+    u->share->backend->range_pop();
     u->stats.consumer_wait_ns += now_ns() - begun;
     if (!got) {
         pthread_mutex_unlock(&u->lock);
@@ -486,6 +474,7 @@ void stk_uploader_get_stats(stk_uploader *u, stk_uploader_stats *out)
 {
     pthread_mutex_lock(&u->lock);
     *out = u->stats;
+    out->upload_gb_per_s = out->upload_ms > 0 ? (double)u->timed_bytes / out->upload_ms * 1e-6 : 0;
     pthread_mutex_unlock(&u->lock);
     stk_loader_get_stats(u->loader, &out->loader);
     out->resident_records = u->resident.n_records;

@@ -42,8 +42,8 @@ struct stk_uploader {
     stk_loader *loader;
     stk_loader_options loader_options;
     stk_uploader_options options;
-    bool gather;
-    char decode_text[64];
+    bool gather, measures; /* the GPU decodes; whether it should is to be found out */
+    char decode_text[sizeof((stk_uploader_stats *)0)->decode];
     stk_gpu_share *share;
     stk_job_pool *pool;
     void *copy_stream;
@@ -68,6 +68,7 @@ struct stk_uploader {
     char state[STK_STATE_BYTES];        /* after the last delivered batch */
     char queued_state[STK_STATE_BYTES]; /* after the last one lined up */
     stk_uploader_stats stats;
+    uint64_t timed_bytes; /* whose copies are in stats.upload_ms */
 };
 
 /* Queues everything for the loader's batch; the job owns it then. The caller released nothing. */

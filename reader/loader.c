@@ -148,6 +148,7 @@ static stk_status open_pipeline(stk_loader *l, const stk_dataset *dataset, const
     p->on_bad = o->on_bad;
     p->log = o->log;
     p->log_user = o->log_user;
+    p->ranges = o->ranges;
     p->n_ahead = choose_ahead(o, l->n_workers);
     STK_TRY(fill_env(&p->env, dataset, o, error));
     STK_TRY(plan_columns(l, dataset, o, error));

@@ -68,6 +68,7 @@ typedef struct stk_pipeline {
     uint32_t n_columns;
     stk_log_fn log;
     void *log_user;
+    stk_ranges ranges;
     stk_slot_pool *pool;
     stk_readahead *readahead; /* NULL: the data needs none */
 

@@ -47,6 +47,7 @@ typedef struct stk_work_item {
 
 typedef struct stk_work {
     const char *name;
+    const char *range; /* what profilers call it */
     /* True: nothing is done to samples but to pick them; payloads are not read and batches have no bytes. */
     bool picks;
     /* True: every entry of a batch takes stk_work_fixed_bytes, and size is not called. */

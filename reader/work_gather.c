@@ -247,6 +247,7 @@ static void gather_blank(uint8_t *region, uint32_t entry, stk_status status)
 }
 
 const stk_work stk_work_gather = {.name = "gather",
+                                  .range = "stoker gather",
                                   .packed = true,
                                   .entry_bytes = sizeof(stk_gather_entry),
                                   .size = gather_size,

@@ -84,4 +84,8 @@ static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, cons
     return STK_OK;
 }
 
-const stk_work stk_work_pixels = {.name = "pixels", .fixed = true, .size = pixels_size, .run = pixels_run};
+const stk_work stk_work_pixels = {.name = "pixels",
+                                  .range = "stoker decode",
+                                  .fixed = true,
+                                  .size = pixels_size,
+                                  .run = pixels_run};

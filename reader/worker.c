@@ -108,6 +108,16 @@ static void time_sample(stk_pipeline *p, stk_worker *w, uint64_t start, uint64_t
     if (p->readahead != NULL && read - start > SLOW_READ_NS) stk_readahead_slow(p->readahead);
 }
 
+static void begin_range(const stk_pipeline *p, const char *name)
+{
+    if (p->ranges.push != NULL) p->ranges.push(name);
+}
+
+static void end_range(const stk_pipeline *p)
+{
+    if (p->ranges.push != NULL) p->ranges.pop();
+}
+
 /* The sample's payload: read ahead, or read now. With *haul set the bytes are to be given back to it. */
 static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, const uint8_t **data,
                               stk_haul **haul, stk_error *error)
@@ -130,14 +140,18 @@ static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, samp
     if (p->work->picks) return p->n_columns > 0 ? write_columns(p, slot, s, error) : STK_OK;
     bool resident = stk_work_resident(&p->env, s->pick.id);
     uint64_t start = timed ? stk_now_ns() : 0, read = 0;
+    begin_range(p, "stoker read");
     stk_status status = resident ? STK_OK : get_payload(p, w, s, &data, &haul, error);
+    end_range(p);
     if (timed) read = stk_now_ns();
     if (status == STK_OK && !resident) {
         add(&w->bytes_read, s->row.n_bytes);
         status = stk_row_resolve(w->bench->codec, data, &s->row, error);
     }
     if (status == STK_OK) {
+        begin_range(p, p->work->range != NULL ? p->work->range : p->work->name);
         status = run_views(p, w, slot, s, data, error);
+        end_range(p);
     }
     if (haul != NULL) stk_readahead_done(p->readahead, haul);
     if (status == STK_OK && p->n_columns > 0) status = write_columns(p, slot, s, error);

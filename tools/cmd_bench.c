@@ -120,7 +120,7 @@ static const cli_option options[] = {
      .argument = "WHERE",
      AT(uploader.decode),
      .choices = decode_words,
-     .help = "With a device: auto (default; the device wherever the records allow it), cpu or gpu."},
+     .help = "With a device: auto (default; where an image costs least, which is measured first), cpu or gpu."},
     {.kind = CLI_CHOICE,
      .name = "resident",
      .argument = "WHEN",
@@ -285,8 +285,9 @@ static double per_thread_share(uint64_t ns, const stk_loader_stats *stats, doubl
 static void print_device(const stk_uploader_stats *stats)
 {
     printf("device       %s; %s\n", stats->device_name, stats->decode);
-    printf("uploaded     %.1f MB in %.1f ms, decoded in %.1f ms of the device's time\n",
-           (double)stats->uploaded_bytes / 1e6, stats->upload_ms, stats->decode_ms);
+    printf("uploaded     %.1f MB at %.1f GB/s, decoded in %.1f ms of the device's time; the consumer waited %.1f ms\n",
+           (double)stats->uploaded_bytes / 1e6, stats->upload_gb_per_s, stats->decode_ms,
+           (double)stats->consumer_wait_ns * 1e-6);
     printf("resident     %" PRIu64 " records, %.1f MB; %.1f MB of device memory in all\n",
            stats->resident_records, (double)stats->resident_bytes / 1e6, (double)stats->device_bytes / 1e6);
 }
@@ -334,6 +335,7 @@ static void json_stages(json_out *json, const bench_feed_stats *stats)
     if (stats->uploader.batches > 0) {
         json_real(json, "upload_s", stats->uploader.upload_ms * 1e-3, 6);
         json_real(json, "device_decode_s", stats->uploader.decode_ms * 1e-3, 6);
+        json_real(json, "device_wait_s", (double)stats->uploader.consumer_wait_ns * 1e-9, 6);
     }
     json_end(json, '}');
 }
@@ -343,6 +345,8 @@ static void json_device(json_out *json, const stk_uploader_stats *stats)
     json_text(json, "device_name", stats->device_name);
     json_text(json, "decode", stats->decode);
     json_u64(json, "uploaded_bytes", stats->uploaded_bytes);
+    json_real(json, "upload_gb_per_s", stats->upload_gb_per_s, 3);
+    json_u64(json, "pageable_bytes", stats->pageable_bytes);
     json_u64(json, "resident_records", stats->resident_records);
     json_u64(json, "resident_bytes", stats->resident_bytes);
     json_u64(json, "device_bytes", stats->device_bytes);

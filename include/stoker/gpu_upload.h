@@ -23,7 +23,7 @@ STK_BEGIN_DECLS
 typedef struct stk_uploader stk_uploader;
 
 typedef enum stk_decode {
-    STK_DECODE_AUTO = 0, /* on the device wherever the records allow it */
+    STK_DECODE_AUTO = 0, /* where an image costs least: a few are made on either side when an uploader opens */
     STK_DECODE_CPU = 1,
     STK_DECODE_GPU = 2
 } stk_decode;
@@ -99,6 +99,7 @@ typedef struct stk_uploader_stats {
     uint64_t batches, bad_on_device;
     uint64_t uploaded_bytes;
     double upload_ms;         /* of copies, by events */
+    double upload_gb_per_s;   /* of both: 1e9 bytes a second */
     double decode_ms;         /* of kernels, by events */
     uint64_t consumer_wait_ns;
     uint64_t resident_records, resident_bytes;
@@ -106,7 +107,7 @@ typedef struct stk_uploader_stats {
     uint64_t pageable_bytes; /* of host memory that could not be pinned: uploads from there are slower */
     bool fast_kernel;
     char device_name[128];
-    char decode[64]; /* which side decodes, and why */
+    char decode[224]; /* which side decodes, and why */
 } stk_uploader_stats;
 STK_API void stk_uploader_get_stats(stk_uploader *uploader, stk_uploader_stats *out);
 

@@ -53,6 +53,13 @@ struct stk_gather_entry; /* gather.h */
 
 typedef void (*stk_log_fn)(void *user, const char *line);
 
+/* Named ranges of time, for profilers (NVTX, say). Called by the loader's threads, nested: "stoker read" around the fetching
+ * of a record's bytes, "stoker decode" or "stoker gather" around what is made of them. Both, or both NULL. */
+typedef struct stk_ranges {
+    void (*push)(const char *name); /* the name is static text */
+    void (*pop)(void);
+} stk_ranges;
+
 typedef struct stk_loader_options {
     size_t struct_size;  /* filled by stk_loader_options_init */
     uint32_t batch_size; /* 256; 1 .. number of samples */
@@ -88,6 +95,7 @@ typedef struct stk_loader_options {
     bool gather_picks; /* false; true: batches say which samples they are made of (ids, occurrences, labels, columns), and
                           no record is read: for a consumer that has all of them and draws crops by itself. data is of
                           no use then. */
+    stk_ranges ranges;            /* none */
     stk_log_fn log;               /* NULL = silent; called from any thread, one at a time */
     void *log_user;
 } stk_loader_options;

@@ -218,7 +218,7 @@ class DeviceCore(Core):
         lib.stk_uploader_get_stats(self.handle(), raw)
         stats = _plain(raw.loader, "stk_loader_stats")
         own = _plain(raw, "stk_uploader_stats", skip=("loader",))
-        return {**stats, **own}
+        return {**stats, "gather_s": stats["decode_s"], **own}
 
 
 def new_device_options(

@@ -94,6 +94,7 @@ static void run_file(const char *path, const char *backend, bool resident, tally
     o.on_bad = STK_ON_BAD_SKIP;
     stk_uploader_options_init(&uo);
     uo.backend = backend;
+    uo.decode = STK_DECODE_GPU;
     uo.resident = resident ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
     stk_status s = stk_dataset_open(path, &dopt, &d, &error);
     if (s == STK_OK) {

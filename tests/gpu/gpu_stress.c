@@ -70,6 +70,7 @@ static stk_status open_uploader(stress *s, stk_uploader **u, stk_error *error)
     o.n_threads = 1 + roll(s, 3);
     stk_uploader_options_init(&uo);
     uo.backend = s->backend;
+    uo.decode = STK_DECODE_GPU;
     uo.resident = roll(s, 2) ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
     uo.n_streams = 1 + roll(s, 3);
     uo.n_ahead = 1 + roll(s, 4);

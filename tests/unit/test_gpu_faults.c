@@ -42,6 +42,7 @@ static stk_status open_as(const char *backend, int device, stk_resident resident
     o.log_user = log;
     stk_uploader_options_init(&u);
     u.backend = backend;
+    u.decode = STK_DECODE_GPU;
     u.device = device;
     u.resident = resident;
     return stk_uploader_open(dataset, &o, &u, out, &error);

@@ -28,6 +28,7 @@ static stk_uploader *open_dummy(stk_resident resident)
     o.n_threads = 2;
     stk_uploader_options_init(&u);
     u.backend = "dummy";
+    u.decode = STK_DECODE_GPU;
     u.resident = resident;
     CHECK_OK(stk_uploader_open(dataset, &o, &u, &out, &error));
     return out;
@@ -162,6 +163,7 @@ static void compare_direct(const stk_dataset *d, const direct_case *c)
     set_direct(c, &o);
     stk_uploader_options_init(&uo);
     uo.backend = "dummy";
+    uo.decode = STK_DECODE_GPU;
     uo.resident = STK_RESIDENT_ON;
     CHECK_OK(stk_loader_open(d, &o, &loader, &error));
     CHECK_OK(stk_uploader_open(d, &o, &uo, &u, &error));
