@@ -15,9 +15,14 @@ if(STOKER_LIBM)
 endif()
 list(APPEND STOKER_FEATURES "OpenMP|yes|${OpenMP_C_VERSION}")
 
+set(STOKER_WITHOUT "" CACHE STRING "Optional libraries to leave out though they are here: DEFLATE;LZF;WEBP ...")
+
 # stoker_dependency(NAME pkg-config-module>=version REQUIRED|OPTIONAL "what for" "Debian package")
 macro(stoker_dependency name module need what package)
-  pkg_check_modules(STK_${name} IMPORTED_TARGET ${module})
+  set(STK_${name}_FOUND 0)
+  if("${need}" STREQUAL "REQUIRED" OR NOT ${name} IN_LIST STOKER_WITHOUT)
+    pkg_check_modules(STK_${name} IMPORTED_TARGET ${module})
+  endif()
   if(STK_${name}_FOUND)
     set(STOKER_HAVE_${name} 1)
     list(APPEND STOKER_LIBRARIES PkgConfig::STK_${name})
@@ -34,7 +39,7 @@ endmacro()
 # libjpeg-turbo: 2.1.4 is the first without the crop/skip bugs that docs/pixels.md lists (#574, #611).
 stoker_dependency(JPEG "libjpeg>=2.1.4" REQUIRED "JPEG" libjpeg62-turbo-dev)
 stoker_dependency(PNG "libpng>=1.6.37" REQUIRED "PNG" libpng-dev)
-stoker_dependency(ZLIB "zlib>=1.2.9" REQUIRED "PNG checksums" zlib1g-dev)
+stoker_dependency(ZLIB "zlib>=1.2.9" REQUIRED "PNG checksums, gzip-filtered HDF5 without libdeflate" zlib1g-dev)
 stoker_dependency(XXHASH "libxxhash>=0.8.0" REQUIRED "checksums" libxxhash-dev)
 stoker_dependency(JANSSON "jansson>=2.13" REQUIRED "JSON" libjansson-dev)
 stoker_dependency(WEBP "libwebp>=1.2.1" OPTIONAL "WebP" libwebp-dev)
@@ -45,13 +50,11 @@ stoker_dependency(TIFF "libtiff-4>=4.5.0" OPTIONAL "TIFF" libtiff-dev)
 stoker_dependency(ARCHIVE "libarchive>=3.4" OPTIONAL "tars as sources, export --to tar" libarchive-dev)
 stoker_dependency(LMDB "lmdb>=0.9.22" OPTIONAL "pack --cache" liblmdb-dev)
 
-# HDF5 data sets (format/hdf5/): both libraries or none. 1.10.3 brought H5Dread_chunk and H5Dwrite_chunk.
+# HDF5 data sets (format/hdf5/). 1.10.3 brought H5Dread_chunk and H5Dwrite_chunk. Without
+# libdeflate zlib inflates the chunks, at half the speed or two thirds.
 stoker_dependency(HDF5 "hdf5>=1.10.3" OPTIONAL "HDF5 data sets" libhdf5-dev)
-stoker_dependency(DEFLATE "libdeflate>=1.8" OPTIONAL "gzip-filtered HDF5" libdeflate-dev)
+stoker_dependency(DEFLATE "libdeflate>=1.8" OPTIONAL "gzip-filtered HDF5, fast" libdeflate-dev)
 stoker_dependency(LZF "liblzf" OPTIONAL "LZF-filtered HDF5" liblzf-dev)
-if(NOT STOKER_HAVE_DEFLATE)
-  set(STOKER_HAVE_HDF5 0)
-endif()
 
 # giflib has no pkg-config file in Debian.
 find_path(GIF_INCLUDE gif_lib.h)

@@ -4,17 +4,21 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include <libdeflate.h>
-
 #include "common/fail.h"
 #include "stoker_features.h"
 
+#if STOKER_HAVE_DEFLATE
+#include <libdeflate.h>
+#endif
 #if STOKER_HAVE_LZF
 #include <lzf.h>
 #endif
 
 struct stk_squeezer {
-    struct libdeflate_compressor *deflate; /* NULL = LZF */
+    int level; /* negative: LZF */
+#if STOKER_HAVE_DEFLATE
+    struct libdeflate_compressor *deflate;
+#endif
 };
 
 bool stk_squeeze_has_lzf(void)
@@ -29,13 +33,13 @@ stk_status stk_squeezer_open(int level, stk_squeezer **out, stk_error *error)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "this build has no LZF: install liblzf-dev and build again");
     stk_squeezer *s = calloc(1, sizeof *s);
     if (s == NULL) return stk_fail_memory(error, "a compressor");
-    if (level >= 0) {
-        s->deflate = libdeflate_alloc_compressor(level);
-        if (s->deflate == NULL) {
-            free(s);
-            return stk_fail_memory(error, "a compressor");
-        }
+    s->level = level;
+#if STOKER_HAVE_DEFLATE
+    if (level >= 0 && (s->deflate = libdeflate_alloc_compressor(level)) == NULL) {
+        free(s);
+        return stk_fail_memory(error, "a compressor");
     }
+#endif
     *out = s;
     return STK_OK;
 }
@@ -43,7 +47,9 @@ stk_status stk_squeezer_open(int level, stk_squeezer **out, stk_error *error)
 void stk_squeezer_close(stk_squeezer **s)
 {
     if (*s == NULL) return;
+#if STOKER_HAVE_DEFLATE
     libdeflate_free_compressor((*s)->deflate);
+#endif
     free(*s);
     *s = NULL;
 }
@@ -61,18 +67,29 @@ static size_t run_lzf(const uint8_t *in, size_t n_in, uint8_t *out, size_t capac
 
 size_t stk_squeezer_run(stk_squeezer *s, const uint8_t *in, size_t n_in, uint8_t *out, size_t capacity)
 {
-    if (s->deflate == NULL) return run_lzf(in, n_in, out, capacity);
+    if (s->level < 0) return run_lzf(in, n_in, out, capacity);
+#if STOKER_HAVE_DEFLATE
     return libdeflate_zlib_compress(s->deflate, in, n_in, out, capacity);
+#else
+    return stk_squeeze_zlib_plain(s->level, in, n_in, out, capacity);
+#endif
 }
 
 bool stk_unsqueeze_zlib(const uint8_t *in, size_t n_in, uint8_t *out, size_t n_out)
 {
-    struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-    if (d == NULL) return false;
-    size_t got = 0;
-    enum libdeflate_result rc = libdeflate_zlib_decompress(d, in, n_in, out, n_out, &got);
-    libdeflate_free_decompressor(d);
-    return rc == LIBDEFLATE_SUCCESS && got == n_out;
+#if STOKER_HAVE_DEFLATE
+    /* libdeflate takes distances that reach behind a window smaller than 32 KiB; zlib, and so HDF5, refuses them. All
+     * writers in use announce 32 KiB, so nothing is lost by leaving the rest to zlib. */
+    if (n_in > 0 && in[0] >> 4 == 7) {
+        struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
+        if (d == NULL) return false;
+        size_t got = 0;
+        enum libdeflate_result rc = libdeflate_zlib_decompress(d, in, n_in, out, n_out, &got);
+        libdeflate_free_decompressor(d);
+        return rc == LIBDEFLATE_SUCCESS && got == n_out;
+    }
+#endif
+    return stk_unsqueeze_zlib_plain(in, n_in, out, n_out);
 }
 
 bool stk_unsqueeze_lzf(const uint8_t *in, size_t n_in, uint8_t *out, size_t n_out)

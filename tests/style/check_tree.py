@@ -24,7 +24,7 @@ THIRD_PARTY = {
     r"lmdb\.h": ["packer/cache_lmdb.c"],
     r"archive.*\.h": ["packer/*archive*", "packer/*tar*"],
     r"libdeflate\.h|l?lzf\.h": ["format/hdf5/squeeze.c"],
-    r"zlib\.h": ["codec/png_chunks.c"],
+    r"zlib\.h": ["codec/png_chunks.c", "format/hdf5/squeeze_zlib.c"],
     r"omp\.h": ["packer/team.c", "reader/team.c", "reader/*team*.c", "packer/*team*.c", "common/*team*.c"],
     r"cuda.*\.h|nvml\.h": ["gpu_upload/*"],
     r"Python\.h": ["python/native/py_dlpack.c"],

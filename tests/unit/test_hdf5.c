@@ -49,7 +49,7 @@ static size_t make_record(int i, bool uniform, stk_record *r, stk_cell *cells)
     cells[4] = (stk_cell){false, long_text, n_note};
     *r = (stk_record){.payload = pixels, .n_bytes = n, .xxh3 = stk_hash64(pixels, n), .label = i % 5 - 1,
                       .width = W, .height = H, .encoding = uniform ? STK_ENCODING_RAW : STK_ENCODING_JPEG,
-                      .orientation = uniform ? 1 : (uint8_t)(1 + i % 8), .channels = 3, .cells = cells};
+                      .orientation = (uint8_t)(uniform ? 1 : 1 + i % 8), .channels = 3, .cells = cells};
     return n;
 }
 
