@@ -13,6 +13,7 @@ const char *stk_version(void)
 
 const char *stk_encoding_name(stk_encoding encoding)
 {
+    if (((unsigned)encoding & STK_ENCODING_DEAD) != 0) return "dead";
     switch (encoding) {
     case STK_ENCODING_JPEG: return "jpeg";
     case STK_ENCODING_PNG: return "png";

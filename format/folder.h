@@ -18,6 +18,7 @@
 
 /* Name of shard number n: "00000.stk". */
 void stk_folder_shard_name(uint32_t n, char out[32]);
+bool stk_folder_is_shard_name(const char *name);
 
 typedef struct stk_folder_shard {
     const char *file; /* name within the folder */
@@ -26,6 +27,7 @@ typedef struct stk_folder_shard {
     /* Set k of the shard is set first_table_set + k of the data set. Shards with the same sets name the same
      * first one. */
     uint32_t first_table_set, n_table_sets;
+    const char *job; /* NULL, or 16 hex digits: the pack --append that it came from */
 } stk_folder_shard;
 
 typedef struct stk_folder_info {

@@ -126,6 +126,7 @@ static stk_status read_shard(stk_manifest *m, const stk_json *node, const char *
         !small_number(node, "table_sets", &s->n_table_sets))
         return broken(path, "a shard's description is not whole", error);
     stk_id_text(bytes, s->id);
+    s->job = stk_json_string(stk_json_get(node, "job"), NULL);
     s->first_row = m->n_rows;
     if (!stk_add_u64(m->n_rows, s->n_rows, &m->n_rows) || !stk_add_u64(m->n_bytes, s->n_bytes, &m->n_bytes) ||
         m->n_rows > INT64_MAX)

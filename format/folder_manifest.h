@@ -10,6 +10,7 @@
 #include <stoker/columns.h>
 
 #include "common/json.h"
+#include "format/folder.h"
 #include "format/metadata.h"
 
 #define STK_FOLDER_FORMAT "stoker-dataset"
@@ -22,6 +23,7 @@ typedef struct stk_manifest_shard {
     uint64_t first_row, n_rows, n_bytes;
     char id[33];
     uint32_t first_table_set, n_table_sets;
+    const char *job; /* the pack --append that it came from; NULL: none */
 } stk_manifest_shard;
 
 typedef struct stk_manifest {
@@ -41,6 +43,18 @@ typedef struct stk_manifest {
 stk_status stk_manifest_open(stk_manifest *manifest, const char *text, size_t n_bytes, const char *path,
                              stk_error *error);
 void stk_manifest_close(stk_manifest *manifest);
+
+/* For writing it again; texts point into the manifest. */
+static inline stk_folder_shard stk_folder_shard_of(const stk_manifest_shard *s)
+{
+    return (stk_folder_shard){.file = s->file,
+                              .n_records = s->n_rows,
+                              .n_bytes = s->n_bytes,
+                              .id = s->id,
+                              .first_table_set = s->first_table_set,
+                              .n_table_sets = s->n_table_sets,
+                              .job = s->job};
+}
 
 /* Letters, digits, '.', '_' and '-', not beginning with '.': a name that cannot lead out of the folder. */
 bool stk_folder_name_ok(const char *name);

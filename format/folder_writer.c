@@ -17,6 +17,12 @@ void stk_folder_shard_name(uint32_t n, char out[32])
     snprintf(out, 32, "%05u.stk", n);
 }
 
+bool stk_folder_is_shard_name(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits >= 5 && strcmp(name + digits, ".stk") == 0;
+}
+
 static void write_columns(stk_json_writer *w, const stk_folder_info *info)
 {
     stk_jw_key(w, "columns");
@@ -60,6 +66,10 @@ static void write_shards(stk_json_writer *w, const stk_folder_info *info)
         stk_jw_u64(w, s->first_table_set);
         stk_jw_key(w, "table_sets");
         stk_jw_u64(w, s->n_table_sets);
+        if (s->job != NULL) {
+            stk_jw_key(w, "job");
+            stk_jw_string(w, s->job);
+        }
         stk_jw_end_object(w);
     }
     stk_jw_end_array(w);

@@ -28,13 +28,6 @@ static stk_status join(const char *a, const char *b, char **out, stk_error *erro
     return STK_OK;
 }
 
-/* "00012.stk", as stk_folder_shard_name makes them. */
-static bool is_shard_name(const char *name)
-{
-    size_t digits = strspn(name, "0123456789");
-    return digits >= 5 && strcmp(name + digits, ".stk") == 0;
-}
-
 /* A folder that a pack may replace: a data set and nothing else, or an empty one. Anything that somebody put beside the
  * shards would be lost with them. */
 static stk_status check_folder(const char *path, stk_error *error)
@@ -48,7 +41,7 @@ static stk_status check_folder(const char *path, stk_error *error)
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         empty = false;
         if (strcmp(name, STK_FOLDER_MANIFEST) == 0) ours = true;
-        else if (!is_shard_name(name) && foreign[0] == '\0') snprintf(foreign, sizeof foreign, "%s", name);
+        else if (!stk_folder_is_shard_name(name) && foreign[0] == '\0') snprintf(foreign, sizeof foreign, "%s", name);
     }
     closedir(stream);
     if (!ours && !empty)
@@ -127,21 +120,48 @@ static stk_status take_lock(stk_job *job, stk_error *error)
     }
 }
 
-stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error)
+/* dst without final slashes; whether it had one is `folder`. */
+static stk_status take_name(const char *dst, stk_job *out, stk_error *error)
 {
-    *out = (stk_job){.lock_fd = -1};
-    stk_status status = STK_OK;
     size_t n = strlen(dst);
+    *out = (stk_job){.lock_fd = -1};
     out->folder = n > 0 && dst[n - 1] == '/';
     while (n > 1 && dst[n - 1] == '/')
         n--;
     if (n == 0 || (n == 1 && dst[0] == '/'))
         return stk_fail(error, STK_ERR_ARGUMENT, "'%s' is no name for an output", dst);
     out->dst = strndup(dst, n);
-    if (out->dst == NULL) return stk_fail_memory(error, "a path");
+    return out->dst != NULL ? STK_OK : stk_fail_memory(error, "a path");
+}
+
+static stk_status make_lock(stk_job *out, stk_error *error)
+{
+    STK_TRY(join(out->dst, ".tmp.lock", &out->lock, error));
+    return take_lock(out, error);
+}
+
+stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error)
+{
+    stk_status status;
+    STK_GOTO(take_name(dst, out, error));
     STK_GOTO(check_target(out, force, error));
-    STK_GOTO(join(out->dst, ".tmp.lock", &out->lock, error));
-    STK_GOTO(take_lock(out, error));
+    STK_GOTO(make_lock(out, error));
+cleanup:
+    if (status != STK_OK) stk_job_close(out);
+    return status;
+}
+
+stk_status stk_job_lock_present(const char *dst, stk_job *out, stk_error *error)
+{
+    struct stat st;
+    stk_status status;
+    STK_GOTO(take_name(dst, out, error));
+    if (stat(out->dst, &st) != 0) {
+        status = stk_fail_errno(error, errno, "%s: cannot open", out->dst);
+        goto cleanup;
+    }
+    out->folder = S_ISDIR(st.st_mode);
+    STK_GOTO(make_lock(out, error));
 cleanup:
     if (status != STK_OK) stk_job_close(out);
     return status;

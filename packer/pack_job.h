@@ -33,6 +33,10 @@ typedef struct stk_job {
  * set, or is something that must not be replaced. */
 stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error);
 
+/* The same for a change of what is at DST; whether that is a folder is looked up, not read off the name.
+ * STK_ERR_NOT_FOUND when there is nothing. */
+stk_status stk_job_lock_present(const char *dst, stk_job *out, stk_error *error);
+
 /* Makes the job's folder, and removes those of dead jobs. With resume, what a killed run of this very job has
  * left stays: *found. */
 stk_status stk_job_begin(stk_job *job, uint64_t id, bool resume, bool *found, stk_error *error);

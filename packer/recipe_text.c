@@ -8,17 +8,10 @@
 #include "common/fail.h"
 #include "common/permute.h"
 
-static const char *encode_name(stk_encode encode)
-{
-    static const char *const NAMES[] = {"auto", "keep", "raw", "tiles"};
-    return NAMES[encode];
-}
-
-static const char *filter_name(stk_filter filter)
-{
-    static const char *const NAMES[] = {"bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"};
-    return NAMES[filter];
-}
+const char *const stk_encode_words[STK_N_ENCODE_WORDS] = {"auto", "keep", "raw", "tiles"};
+const char *const stk_resize_words[STK_N_RESIZE_WORDS] = {"none", "short", "long", "exact"};
+const char *const stk_filter_words[STK_N_FILTER_WORDS] = {"bilinear", "bicubic", "box",
+                                                          "hamming",  "lanczos", "nearest"};
 
 static void write_text(stk_json_writer *w, const char *key, const char *value)
 {
@@ -48,17 +41,16 @@ static void write_on_damaged(stk_json_writer *w, const stk_pack_options *o)
 
 static void write_transform(stk_json_writer *w, const stk_pack_options *o)
 {
-    static const char *const KINDS[] = {"none", "short", "long", "exact"};
     stk_jw_key(w, "transform");
     if (o->resize == STK_RESIZE_NONE) {
         stk_jw_null(w);
         return;
     }
     stk_jw_object(w);
-    write_text(w, "resize", KINDS[o->resize]);
+    write_text(w, "resize", stk_resize_words[o->resize]);
     write_number(w, "width", o->resize_width);
     if (o->resize == STK_RESIZE_EXACT) write_number(w, "height", o->resize_height);
-    write_text(w, "filter", filter_name(o->resample));
+    write_text(w, "filter", stk_filter_words[o->resample]);
     stk_jw_end_object(w);
 }
 
@@ -78,7 +70,7 @@ static void write_encoder(stk_json_writer *w, const stk_pack_options *o)
 /* The members that both texts share. */
 static void write_common(stk_json_writer *w, const stk_pack_options *o)
 {
-    write_text(w, "encoding", encode_name(o->encode));
+    write_text(w, "encoding", stk_encode_words[o->encode]);
     write_transform(w, o);
     write_encoder(w, o);
     write_text(w, "exif", o->exif == STK_EXIF_APPLY ? "apply" : "ignore");

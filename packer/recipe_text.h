@@ -22,4 +22,15 @@ stk_status stk_metadata_text(const stk_sources *sources, const stk_pack_options 
 /* All that decides what becomes of one source file, and nothing else. */
 stk_status stk_recipe_text(const stk_pack_options *options, stk_buffer *out, stk_error *error);
 
+/* The words of both texts, by the options' values. */
+enum { STK_N_ENCODE_WORDS = 4, STK_N_RESIZE_WORDS = 4, STK_N_FILTER_WORDS = 6 };
+extern const char *const stk_encode_words[STK_N_ENCODE_WORDS];
+extern const char *const stk_resize_words[STK_N_RESIZE_WORDS];
+extern const char *const stk_filter_words[STK_N_FILTER_WORDS];
+
+/* A recipe's text back into options (recipe_read.c); what it does not hold has its default. on_damaged and on_bad
+ * are left out: they decide whether there is a record, not its bytes. STK_ERR_CORRUPT, or STK_ERR_ARGUMENT from
+ * the JSON parser. */
+stk_status stk_recipe_read(const char *text, stk_pack_options *out, stk_error *error);
+
 #endif

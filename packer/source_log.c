@@ -5,6 +5,8 @@
 
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "common/hash.h"
+#include "packer/source_history.h"
 
 stk_status stk_source_log_begin(stk_text_file *log, const char *recipe, stk_error *error)
 {
@@ -89,6 +91,17 @@ stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_pr
     *to++ = '\n';
     pending->n_bytes += (size_t)(to - begin);
     return stk_text_file_flow(log, error);
+}
+
+stk_status stk_source_log_frame(const stk_history *h, const char *dataset_id, stk_buffer *out, stk_error *error)
+{
+    out->n_bytes = 0;
+    STK_TRY(stk_buffer_printf(out, error, "stoker-sources 1\nrecipe %s\n", h->recipe));
+    STK_TRY(stk_buffer_append(out, h->text.data + h->first_line, h->text.n_bytes - h->first_line, error));
+    STK_TRY(stk_buffer_printf(out, error, "dataset %s\n", dataset_id));
+    uint64_t xxh3 = stk_hash64(out->data, out->n_bytes);
+    return stk_buffer_printf(out, error, "end %llu %016llx\n", (unsigned long long)h->n_lines,
+                             (unsigned long long)xxh3);
 }
 
 stk_status stk_source_log_end(stk_text_file *log, const char *dataset_id, uint64_t n_files, stk_error *error)

@@ -6,6 +6,7 @@
 #include <stoker/verify.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,6 +34,7 @@ typedef struct finding {
     struct finding *next;
     uint64_t record, offset;
     uint32_t file;
+    bool dead;
     char reason[600];
 } finding;
 
@@ -40,6 +42,7 @@ typedef struct block {
     bool done;
     finding *first, **last;
     uint64_t n_bytes;
+    uint64_t n_unread; /* records without a row */
 } block;
 
 typedef struct verifier {
@@ -47,6 +50,8 @@ typedef struct verifier {
     const stk_verify_options *options;
     stk_verify_report *report;
     uint64_t n_blocks;
+    bool broken;       /* something was found before the records were looked at */
+    uint64_t n_unread; /* records whose row lies where the index is damaged */
     stk_workbench **benches; /* [n_threads] */
     stk_buffer *stretches;   /* [n_threads] */
     pthread_mutex_t lock;
@@ -158,9 +163,9 @@ static stk_status check_record(verifier *v, uint32_t thread, stretch *s, uint64_
 {
     stk_storage *storage = v->dataset->storage;
     const uint8_t *data = NULL;
-    *row = (stk_row){.offset = UINT64_MAX};
-    STK_TRY(storage->ops->row(storage, i, row, error));
     if (storage->ops->check_record != NULL) STK_TRY(storage->ops->check_record(storage, i, error));
+    if ((row->encoding & STK_ENCODING_DEAD) != 0)
+        return stk_fail(error, STK_ERR_DAMAGED, "is dead: its bytes were lost and could not be rebuilt");
     STK_TRY(fetch(storage, s, i, row, &data, error));
     if (row->has_xxh3 && stk_hash64(data, (size_t)row->n_bytes) != row->xxh3)
         return stk_fail(error, STK_ERR_CHECKSUM, "the payload does not match its checksum");
@@ -169,13 +174,14 @@ static stk_status check_record(verifier *v, uint32_t thread, stretch *s, uint64_
 
 /* ---- Threads. */
 
-static bool add_finding(block *b, uint64_t record, const stk_row *row, const char *reason)
+static bool add_finding(block *b, uint64_t record, const stk_row *row, bool dead, const char *reason)
 {
     finding *f = calloc(1, sizeof *f);
     if (f == NULL) return false;
     f->record = record;
     f->offset = row->offset;
     f->file = row->file;
+    f->dead = dead;
     size_t n = strnlen(reason, sizeof f->reason - 1);
     memcpy(f->reason, reason, n);
     *b->last = f;
@@ -183,19 +189,31 @@ static bool add_finding(block *b, uint64_t record, const stk_row *row, const cha
     return true;
 }
 
+/* A record that is known to be lost, and whose header says so too. */
+static bool is_dead(const stk_row *row, stk_status status)
+{
+    return status == STK_ERR_DAMAGED && (row->encoding & STK_ENCODING_DEAD) != 0;
+}
+
 static void check_block(verifier *v, uint32_t thread, stretch *s, uint64_t number, block *b, bool *memory)
 {
     uint64_t end = (number + 1) * BLOCK_RECORDS, n = v->dataset->storage->n_rows;
     b->first = NULL;
     b->last = &b->first;
-    b->n_bytes = 0;
+    b->n_bytes = b->n_unread = 0;
+    stk_storage *storage = v->dataset->storage;
     for (uint64_t i = number * BLOCK_RECORDS; i < end && i < n; i++) {
-        stk_row row;
+        stk_row row = {.offset = UINT64_MAX};
         stk_error error;
-        stk_status status = check_record(v, thread, s, i, &row, &error);
+        stk_status status = storage->ops->row(storage, i, &row, &error);
+        if (status != STK_OK && status != STK_ERR_MEMORY && v->broken) {
+            b->n_unread++; /* the damaged place is named already, once for all the records in it */
+            continue;
+        }
+        if (status == STK_OK) status = check_record(v, thread, s, i, &row, &error);
         if (status == STK_OK)
             b->n_bytes += row.n_bytes;
-        else if (status == STK_ERR_MEMORY || !add_finding(b, i, &row, error.text))
+        else if (status == STK_ERR_MEMORY || !add_finding(b, i, &row, is_dead(&row, status), error.text))
             *memory = false;
     }
 }
@@ -228,14 +246,15 @@ static void verify_body(void *user, uint32_t thread)
 
 /* ---- The calling thread. */
 
-static void report(verifier *v, uint64_t record, uint64_t offset, uint32_t file, const char *reason)
+static void report(verifier *v, uint64_t record, uint64_t offset, uint32_t file, bool dead, const char *reason)
 {
     char path[4096] = "";
     stk_storage *storage = v->dataset->storage;
     stk_value value;
     stk_file opened = STK_FILE_CLOSED;
     uint64_t n_bytes;
-    v->report->bad++;
+    if (dead) v->report->dead++;
+    else v->report->bad++;
     if (v->options->issue == NULL) return;
     if (record < storage->n_rows && v->dataset->path_column != UINT32_MAX &&
         storage->ops->value(storage, v->dataset->path_column, record, path, sizeof path - 1, &value, NULL) ==
@@ -251,7 +270,7 @@ static void report(verifier *v, uint64_t record, uint64_t offset, uint32_t file,
 
 static void report_structure(void *user, const stk_storage_issue *issue)
 {
-    report(user, issue->record, issue->offset, issue->file, issue->reason);
+    report(user, issue->record, issue->offset, issue->file, false, issue->reason);
 }
 
 static void free_findings(finding *f)
@@ -303,7 +322,9 @@ static void report_blocks(verifier *v)
         pthread_mutex_unlock(&v->lock);
         if (!done) return;
         v->report->bytes += b.n_bytes;
-        for (finding *f = b.first; f != NULL; f = f->next) report(v, f->record, f->offset, f->file, f->reason);
+        v->n_unread += b.n_unread;
+        for (finding *f = b.first; f != NULL; f = f->next)
+            report(v, f->record, f->offset, f->file, f->dead, f->reason);
         bool go_on = true;
         if (stk_now_ns() - told > PROGRESS_MS * 1000000ull) {
             go_on = tell_progress(v, number + 1);
@@ -349,13 +370,27 @@ cleanup:
     return status;
 }
 
+/* One line for all of them: thousands that differ in a number would hide the one that names the damage. */
+static void report_unread(verifier *v)
+{
+    char text[256];
+    if (v->n_unread == 0) return;
+    snprintf(text, sizeof text,
+             "%llu records cannot be looked up where the index is damaged or a shard is missing; opening a shard with "
+             "salvage (--salvage) finds its whole records by scanning",
+             (unsigned long long)v->n_unread);
+    report(v, UINT64_MAX, 0, 0, false, text);
+}
+
 static stk_status verify_open(verifier *v, stk_error *error)
 {
     stk_storage *storage = v->dataset->storage;
     v->report->records = storage->n_rows;
     if (storage->ops->check != NULL) STK_TRY(storage->ops->check(storage, report_structure, v, error));
+    v->broken = v->report->bad > 0;
     uint32_t n = v->options->n_threads != 0 ? v->options->n_threads : (uint32_t)stk_cpu_usable_threads();
     STK_TRY(check_payloads(v, n, error));
+    report_unread(v);
     if (v->report->bad == 0) return STK_OK;
     return stk_fail(error, STK_ERR_CHECKSUM, "%llu of %llu records or other parts are damaged",
                     (unsigned long long)v->report->bad, (unsigned long long)storage->n_rows);

@@ -254,6 +254,10 @@ static stk_status read_record(const stk_payload_source *s, stk_payload_ctx *ctx,
 static stk_status accept(const stk_payload_source *s, uint64_t i, const stk_row *row, const payload_file *f,
                          const uint8_t *data, stk_error *error)
 {
+    if (__builtin_expect((row->encoding & STK_ENCODING_DEAD) != 0, 0))
+        return stk_fail(error, STK_ERR_CHECKSUM,
+                        "the record is dead: its bytes were lost and could not be rebuilt; stoker repair --from SRC "
+                        "brings it back where its source is found again");
     bool touched = stk_bitmap_get(&s->touched, i);
     if (row->has_xxh3 && (s->verify == STK_VERIFY_ALWAYS || (s->verify == STK_VERIFY_FIRST && !touched)))
         STK_TRY(check_hash(data, row, f != NULL ? f->file.path : s->storage->ops->name, error));

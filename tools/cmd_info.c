@@ -12,8 +12,8 @@
 #include "commands.h"
 #include "json_out.h"
 
-/* Encoding numbers are small (types.h); a newer file's unknown ones share the last place. */
-enum { N_ENCODINGS = 64 };
+/* One for each number, and one for all dead records. */
+enum { N_ENCODINGS = STK_ENCODING_DEAD + 1 };
 
 typedef struct info_args {
     stk_dataset_options dataset;
@@ -68,7 +68,7 @@ static stk_status count(info *in, stk_error *error)
         stk_status status = stk_dataset_record(in->dataset, i, &record, error);
         if (status != STK_OK) return status;
         uint32_t encoding = (uint32_t)record.encoding;
-        in->encodings[encoding < N_ENCODINGS ? encoding : N_ENCODINGS - 1]++;
+        in->encodings[encoding < STK_ENCODING_DEAD ? encoding : STK_ENCODING_DEAD]++;
         in->payload_bytes += record.n_bytes;
         widen(in, &record);
     }

@@ -51,7 +51,10 @@ const cli_command command_verify = {
         "Checks header, index, the checksum of every record, and the data set's id. Each finding is named "
         "on stderr with its record, source path, file and offset.",
     .options = options,
-    .exit_status = "0 all is well\n1 damage was found, or an error\n64 wrong command line",
+    .exit_status = "0 all is well\n"
+                   "1 damage was found, or an error\n"
+                   "2 all is as the data set says, but it has records that 'stoker repair' marked dead\n"
+                   "64 wrong command line",
     .examples = "stoker verify --deep train.stk",
     .min_operands = 1,
     .max_operands = 1,
@@ -111,6 +114,7 @@ static void print_json(const stk_verify_report *report, bool ok)
     json_bool(&json, "ok", ok);
     json_u64(&json, "records", report->records);
     json_u64(&json, "bad", report->bad);
+    json_u64(&json, "dead", report->dead);
     json_u64(&json, "bytes", report->bytes);
     json_real(&json, "seconds", report->seconds, 3);
     json_end(&json, '}');
@@ -120,8 +124,10 @@ static void print_json(const stk_verify_report *report, bool ok)
 static void print_text(const char *path, const stk_verify_report *report, bool deep)
 {
     double s = report->seconds > 0 ? report->seconds : 1e-9;
-    printf("%s: %" PRIu64 " records %s, %" PRIu64 " bad, %.1f MB/s\n", path, report->records,
-           deep ? "checked and decoded" : "checked", report->bad, (double)report->bytes / s / 1e6);
+    printf("%s: %" PRIu64 " records %s, %" PRIu64 " bad, ", path, report->records,
+           deep ? "checked and decoded" : "checked", report->bad);
+    if (report->dead > 0) printf("%" PRIu64 " dead, ", report->dead);
+    printf("%.1f MB/s\n", (double)report->bytes / s / 1e6);
 }
 
 static int run(int argc, char **argv)
@@ -150,5 +156,6 @@ static int run(int argc, char **argv)
         print_json(&report, status == STK_OK);
     else if (whole_report)
         print_text(operands.items[0], &report, args.verify.deep);
-    return status == STK_OK ? CLI_OK : cli_fail(&command_verify, status, &error);
+    if (status != STK_OK) return cli_fail(&command_verify, status, &error);
+    return report.dead > 0 ? CLI_SKIPPED : CLI_OK;
 }

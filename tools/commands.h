@@ -14,6 +14,7 @@ extern const cli_command command_ls;
 extern const cli_command command_extract;
 extern const cli_command command_export;
 extern const cli_command command_verify;
+extern const cli_command command_repair;
 extern const cli_command command_bench;
 extern const cli_command command_merge;
 extern const cli_command command_cache;

@@ -11,7 +11,8 @@
 #include "commands.h"
 
 static const cli_command *const commands[] = {&command_pack,    &command_info,   &command_ls,
-                                              &command_extract, &command_export, &command_verify, &command_bench,
+                                              &command_extract, &command_export, &command_verify,
+                                              &command_repair,  &command_bench,
                                               &command_merge,   &command_cache,  NULL};
 
 static const char description[] =

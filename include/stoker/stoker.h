@@ -14,6 +14,7 @@
 #include <stoker/loader.h>
 #include <stoker/merge.h>
 #include <stoker/pack.h>
+#include <stoker/repair.h>
 #include <stoker/status.h>
 #include <stoker/transform.h>
 #include <stoker/types.h>

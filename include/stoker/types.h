@@ -26,7 +26,11 @@ typedef enum stk_encoding {
     STK_ENCODING_ARRAY = 18  /* an array of any dtype and shape (header + elements) */
 } stk_encoding;
 
-/* "jpeg", "png", ..., "tiles", "raw", "array"; "unknown" for other values. Never NULL. */
+/* A flag on any of them: the record's bytes are lost, and stk_repair could not make them anew. */
+enum { STK_ENCODING_DEAD = 128 };
+
+/* "jpeg", "png", ..., "tiles", "raw", "array"; "dead" for any with STK_ENCODING_DEAD,
+ * "unknown" for other values. Never NULL. */
 STK_API const char *stk_encoding_name(stk_encoding encoding);
 
 /* Colour model in which pixels are delivered or stored as raw. */

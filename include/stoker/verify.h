@@ -33,10 +33,12 @@ STK_API void stk_verify_options_init(stk_verify_options *options);
 typedef struct stk_verify_report {
     uint64_t records, bad, bytes;
     double seconds;
+    uint64_t dead; /* records that stk_repair has given up; not counted as bad */
 } stk_verify_report;
 
 /* Checks header, index, every payload's checksum, the data set id, and with deep every image. STK_OK when
- * all is well, STK_ERR_CHECKSUM when anything is not (each finding went to the callback). */
+ * all is well, STK_ERR_CHECKSUM when anything is not. Each finding went to the callback, also dead records, of
+ * which the data set itself says that they are lost: they alone leave the status STK_OK. */
 STK_API STK_NODISCARD stk_status stk_verify(const char *path, const stk_verify_options *options,
                                             stk_verify_report *report, stk_error *error);
 

@@ -27,7 +27,8 @@ class VerifyIssue(NamedTuple):
 
 
 class VerifyReport(NamedTuple):
-    """What :func:`stoker.verify` found. ``ok``: nothing wrong. ``issues``: the first 1,000 findings."""
+    """What :func:`stoker.verify` found. ``ok``: nothing wrong. ``dead``: records that ``stoker repair``
+    gave up, which are not counted as ``bad``. ``issues``: the first 1,000 findings."""
 
     ok: bool
     records: int
@@ -35,6 +36,7 @@ class VerifyReport(NamedTuple):
     bytes: int
     seconds: float
     issues: tuple[VerifyIssue, ...]
+    dead: int = 0
 
     def __bool__(self) -> bool:
         return self.ok
@@ -103,5 +105,5 @@ def verify(
     if status not in (lib.STK_OK, lib.STK_ERR_CHECKSUM):
         raise from_status(status, ffi.string(error.text).decode("utf-8", "replace"))
     return VerifyReport(
-        status == lib.STK_OK, report.records, report.bad, report.bytes, report.seconds, tuple(issues)
+        status == lib.STK_OK, report.records, report.bad, report.bytes, report.seconds, tuple(issues), report.dead
     )

@@ -32,3 +32,11 @@ data = open("x.stk", "rb").read()
 print(data.find(open("src/dog/3.jpg", "rb").read()) + 1000)')
 flip "$needle"
 grep -c 'dog/3.jpg' err.txt
+# A damaged index block: one line for it and one for all the records behind it, with the way out.
+flip "$((size - 192 - 8 - $(python3 -c '
+import struct
+d = open("x.stk", "rb").read()
+t = struct.unpack_from("<4Q", d, len(d) - 192)
+print(len(d) - 192 - 8 - t[0] - 20)')))"
+grep -c 'salvage' err.txt
+[ "$(wc -l <err.txt)" -le 4 ] && echo "few lines"
