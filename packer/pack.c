@@ -23,6 +23,7 @@
 #include "packer/recipe_text.h"
 #include "packer/report.h"
 #include "packer/resume.h"
+#include "packer/settle.h"
 #include "packer/shared_tables.h"
 #include "packer/source_log.h"
 #include "packer/table.h"
@@ -130,17 +131,6 @@ static stk_status open_output(pack *p, stk_error *error)
     return stk_output_open(&options, &p->output, error);
 }
 
-/* A policy that says "fail" makes an error of what a product only tells. */
-static stk_status apply_policy(const pack *p, const char *path, const stk_product *product, stk_error *error)
-{
-    bool damaged = product->damage != 0 && product->fate == STK_FATE_LEFT_OUT;
-    bool fails = damaged ? p->options.on_damaged == STK_DAMAGED_FAIL
-                         : product->bad && p->options.on_bad == STK_BAD_FAIL;
-    if (!fails) return STK_OK;
-    return stk_fail(error, product->failure, "%s: %s: %s (--%s skip leaves such files out)", path,
-                    product->kind, product->reason, damaged ? "on-damaged" : "on-bad");
-}
-
 static stk_status note_product(pack *p, const char *path, const stk_product *product, uint64_t record,
                                stk_error *error)
 {
@@ -162,7 +152,7 @@ static stk_status take_product(void *user, const stk_source *source, const stk_p
     size_t n = stk_source_path(&p->sources, source, path, sizeof path);
     if (n >= sizeof path) n = sizeof path - 1;
     uint64_t number = stk_output_records(p->output);
-    STK_TRY(apply_policy(p, path, product, error));
+    STK_TRY(stk_settle_policy(&p->options, path, product, error));
     if (product->fate == STK_FATE_RECORD) {
         stk_record record = product->record;
         fill_cells(p, source, path, n);

@@ -302,8 +302,9 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     STK_TRY(stk_settle_failure(status, &text, p, error));
     if (status != STK_OK) return STK_OK;
     stk_image_plan_make(m->recipe->options, &info, &plan);
-    const stk_source_store *store = m->reader.sources->store;
-    bool pixels = store != NULL && store->decoded && info.encoding == STK_ENCODING_PNM;
+    stk_source_store *store = m->reader.sources->store;
+    bool pixels = store != NULL && store->decoded != NULL && store->decoded(store, source->position) &&
+                  info.encoding == STK_ENCODING_PNM;
     if (pixels && plan.form == STK_FORM_VERBATIM) plan.form = STK_FORM_RAW;
     if (plan.form == STK_FORM_RAW && m->recipe->channels != 0) plan.channels = m->recipe->channels;
     if (plan.resized && !target_fits(m->recipe->options, &plan, p)) return STK_OK;

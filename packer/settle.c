@@ -141,3 +141,13 @@ stk_status stk_settle_failure(stk_status status, const stk_error *text, stk_prod
         return status;
     }
 }
+
+stk_status stk_settle_policy(const stk_pack_options *o, const char *path, const stk_product *product,
+                             stk_error *error)
+{
+    bool damaged = product->damage != 0 && product->fate == STK_FATE_LEFT_OUT;
+    bool fails = damaged ? o->on_damaged == STK_DAMAGED_FAIL : product->bad && o->on_bad == STK_BAD_FAIL;
+    if (!fails) return STK_OK;
+    return stk_fail(error, product->failure, "%s: %s: %s (--%s skip leaves such files out)", path,
+                    product->kind, product->reason, damaged ? "on-damaged" : "on-bad");
+}

@@ -4,6 +4,8 @@
 #ifndef STK_PACKER_SETTLE_H
 #define STK_PACKER_SETTLE_H
 
+#include <stoker/pack.h>
+
 #include "packer/product.h"
 #include "packer/source_file.h"
 
@@ -26,5 +28,9 @@ void stk_settle_foreign(const stk_sources *sources, const stk_source *source, co
 /* A failed call on the image's bytes: out of memory ends the pack (the status comes back), all else is the
  * image's own fault. */
 stk_status stk_settle_failure(stk_status status, const stk_error *text, stk_product *p, stk_error *error);
+
+/* A policy that says "fail" makes an error of what a product only tells. */
+stk_status stk_settle_policy(const stk_pack_options *options, const char *path, const stk_product *product,
+                             stk_error *error);
 
 #endif

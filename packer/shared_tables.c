@@ -9,8 +9,7 @@
 enum {
     GIVE_UP_AFTER = 256,  /* entries without any such image */
     TRAIN_ON = 2048,      /* images at most */
-    WORTH_IT = 16,        /* images; fewer have tables of their own */
-    SMALL_FILE = 64 << 10 /* no JPEG of so few pixels is larger, unless most of it is metadata */
+    WORTH_IT = 16         /* images; fewer have tables of their own */
 };
 
 /* Can an image of so few pixels become tiles? */
@@ -55,7 +54,7 @@ static stk_status is_candidate(stk_record_maker *maker, const stk_source *source
     *candidate = source->state == STK_SOURCE_FILE;
     if (!*candidate || maker->recipe->options->resize != STK_RESIZE_NONE) return STK_OK;
     STK_TRY(stk_source_stat(&maker->reader, source, &bytes, error));
-    *candidate = bytes.result == STK_READ_OK && bytes.size <= SMALL_FILE;
+    *candidate = bytes.result == STK_READ_OK && bytes.size <= STK_TABLES_SMALL_FILE;
     return STK_OK;
 }
 
@@ -89,11 +88,17 @@ stk_status stk_shared_tables_train(const stk_sources *sources, const stk_pack_op
     keep.encode = STK_ENCODE_KEEP;
     keep.check = STK_CHECK_HEADER;
     keep.on_bad = STK_BAD_SKIP;
-    if (keep.resize == STK_RESIZE_NONE) keep.max_file_bytes = SMALL_FILE;
+    if (keep.resize == STK_RESIZE_NONE) keep.max_file_bytes = STK_TABLES_SMALL_FILE;
     stk_recipe recipe = {.options = &keep};
     stk_record_maker maker;
     STK_TRY(stk_record_maker_open(&recipe, sources, &maker, error));
     stk_status status = train(sources, &maker, options, blob, error);
     stk_record_maker_close(&maker);
     return status;
+}
+
+bool stk_shared_tables_decided(const stk_pack_options *options, uint64_t n, uint64_t small)
+{
+    if (!is_needed(options) || n >= STK_TABLES_LOOK_AT) return true;
+    return n >= GIVE_UP_AFTER && small == 0 && options->resize == STK_RESIZE_NONE;
 }

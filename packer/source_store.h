@@ -15,7 +15,8 @@ typedef struct stk_source_store {
     stk_status (*read)(struct stk_source_store *self, uint64_t position, stk_buffer *out, stk_error *error);
     uint64_t (*size)(struct stk_source_store *self, uint64_t position);
     void (*close)(struct stk_source_store *self);
-    bool decoded; /* pictures come as pixels (PNM) already: there is no file to be kept verbatim */
+    /* Whether the entry is pixels (as PNM) and no file that could be kept verbatim. NULL: all are files. */
+    bool (*decoded)(struct stk_source_store *self, uint64_t position);
 } stk_source_store;
 
 /* Lists the records of the data set at path (store_dataset.c): an HDF5 file, as options->source says. */

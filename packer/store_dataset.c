@@ -50,6 +50,12 @@ static uint64_t entry_size(stk_source_store *self, uint64_t position)
     return s->ops->row(s, position, &row, NULL) == STK_OK ? row.n_bytes : 0;
 }
 
+static bool is_decoded(stk_source_store *self, uint64_t position)
+{
+    (void)self, (void)position;
+    return true;
+}
+
 static void close_store(stk_source_store *self)
 {
     store_dataset *d = (store_dataset *)self;
@@ -148,7 +154,7 @@ stk_status stk_store_dataset(const char *path, const stk_pack_options *o, stk_so
     stk_status status;
     *out = (stk_sources){0};
     if (d == NULL) return stk_fail_memory(error, "the source");
-    d->base = (stk_source_store){read_entry, entry_size, close_store, true};
+    d->base = (stk_source_store){read_entry, entry_size, close_store, is_decoded};
     out->store = &d->base;
     STK_GOTO(stk_storage_open(path, o->source, &d->storage, error));
     STK_GOTO(read_names(d->storage, &names, error));

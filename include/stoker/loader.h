@@ -162,6 +162,25 @@ STK_API STK_NODISCARD stk_status stk_loader_state(const stk_loader *loader, char
  * STK_ERR_ARGUMENT. */
 STK_API STK_NODISCARD stk_status stk_loader_restore(stk_loader *loader, const char *text, stk_error *error);
 
+/* Which part of a record an entry shows. The box is resampled to full_width x full_height; of that the window of
+ * out_width x out_height at (window_x, window_y) is delivered (negative: padding), and then mirrored when flip is
+ * set. A point (x, y) of the record, in turned pixels, so lies at ((x - box.x) * full_width / box.width - window_x, ...)
+ * of the entry, or, flipped, at out_width minus that. */
+typedef struct stk_crop {
+    stk_box box;
+    uint32_t full_width, full_height;
+    int32_t window_x, window_y;
+    uint32_t out_width, out_height;
+    bool flip;
+} stk_crop;
+
+/* The crop of an entry of a batch, from what the batch says of it: a pure function, the same on every thread, rank
+ * and device. view: the entry's number in the batch modulo n_views. Of the options transform and seed are used.
+ * Errors: STK_ERR_ARGUMENT, STK_ERR_UNSUPPORTED (an array). */
+STK_API STK_NODISCARD stk_status stk_loader_crop(const stk_dataset *dataset, const stk_loader_options *options,
+                                                 uint64_t epoch, uint64_t sample_id, uint32_t occurrence,
+                                                 uint32_t view, stk_crop *out, stk_error *error);
+
 /* Counters since open. Times are sums over threads, in nanoseconds. */
 typedef struct stk_loader_stats {
     uint64_t batches, samples, bad_samples, substituted;

@@ -20,5 +20,6 @@
 #include <stoker/types.h>
 #include <stoker/verify.h>
 #include <stoker/version.h>
+#include <stoker/writer.h>
 
 #endif

@@ -23,6 +23,13 @@ void stk_py_close_uploader(stk_uploader *uploader, int64_t pid)
     }
 }
 
+void stk_py_close_writer(stk_writer *writer, int64_t pid)
+{
+    if ((int64_t)getpid() == pid) {
+        stk_writer_close(&writer);
+    }
+}
+
 struct stk_py_slot {
     int64_t pid;
     stk_batch *batch;

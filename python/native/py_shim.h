@@ -13,6 +13,7 @@
 #include <stoker/gpu_upload.h>
 #include <stoker/loader.h>
 #include <stoker/status.h>
+#include <stoker/writer.h>
 
 /* Labels of n records; ids may be NULL (records 0 .. n-1). */
 stk_status stk_py_labels(const stk_dataset *dataset, const uint64_t *ids, uint64_t n, int64_t *labels,
@@ -32,11 +33,17 @@ stk_status stk_py_fixed_column(const stk_dataset *dataset, uint32_t column, cons
 stk_status stk_py_variable_column(const stk_dataset *dataset, uint32_t column, const uint64_t *ids, uint64_t n,
                                   uint64_t *offsets, uint8_t *nulls, stk_buffer *values, stk_error *error);
 
+/* The crops of a batch's n entries, views of one sample side by side. */
+stk_status stk_py_crops(const stk_dataset *dataset, const stk_loader_options *options, uint64_t epoch,
+                        const uint64_t *ids, const uint32_t *occurrences, uint32_t n, uint32_t n_views, stk_crop *crops,
+                        stk_error *error);
+
 /* Closing from a finaliser. A forked child does nothing: its copy of the loader has no threads and may hold
  * locked mutexes for ever. pid: of the process that opened the handle. */
 void stk_py_close_dataset(stk_dataset *dataset);
 void stk_py_close_loader(stk_loader *loader, int64_t pid);
 void stk_py_close_uploader(stk_uploader *uploader, int64_t pid);
+void stk_py_close_writer(stk_writer *writer, int64_t pid);
 
 /* A batch that goes back to its loader, with the same rule, when Python frees the arrays over it. */
 typedef struct stk_py_slot stk_py_slot;

@@ -117,3 +117,17 @@ stk_status stk_py_variable_column(const stk_dataset *dataset, uint32_t column, c
     }
     return STK_OK;
 }
+
+stk_status stk_py_crops(const stk_dataset *dataset, const stk_loader_options *options, uint64_t epoch,
+                        const uint64_t *ids, const uint32_t *occurrences, uint32_t n, uint32_t n_views, stk_crop *crops,
+                        stk_error *error)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        stk_status status =
+            stk_loader_crop(dataset, options, epoch, ids[i], occurrences[i], i % n_views, &crops[i], error);
+        if (status != STK_OK) {
+            return status;
+        }
+    }
+    return STK_OK;
+}

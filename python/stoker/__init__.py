@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
     from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
     from stoker._verify import VerifyIssue, VerifyProgress, VerifyReport, verify
+    from stoker._writer import Writer
 
     __version__: str
 
@@ -70,6 +71,7 @@ _NAMES = {
     "_pack": "PackIssue PackProgress PackReport pack",
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
     "_verify": "VerifyIssue VerifyProgress VerifyReport verify",
+    "_writer": "Writer",
 }
 _HOME = {name: f"stoker.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -137,6 +139,7 @@ __all__ = [
     "VerifyProgress",
     "VerifyReport",
     "VersionError",
+    "Writer",
     "cpu",
     "from_torchvision",
     "open",

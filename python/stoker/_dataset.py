@@ -77,6 +77,8 @@ class Dataset:
         self._column_table: Optional[dict[str, Column]] = None
         self._class_names: Optional[list[str]] = None
         self._mode: Optional[str] = None
+        self._mask_sets: Optional[dict[str, Dataset]] = None
+        self._special: Optional[dict[str, list[str]]] = None  # names in the metadata
         self._n = int(lib.stk_dataset_len(handle)) if ids is None else len(ids)
 
     # What it is
@@ -159,6 +161,42 @@ class Dataset:
         return self._mode
 
     @property
+    def masks(self) -> Mapping[str, Dataset]:
+        """Data sets of the images that go with each record (segmentation masks), by name: see
+        :class:`stoker.Writer`. Record i of one belongs to record i here. Raises NotFoundError when one is not
+        beside this one any more."""
+        if self._mask_sets is None:
+            from stoker._writer import open_mask
+
+            records = int(lib.stk_dataset_len(self._c()))
+            reopen = {"io": self._options.get("io", "auto"), "verify": self._options.get("verify", "first")}
+            whole = {
+                name: open_mask(self._path, name, records, lambda path: open(path, **reopen))
+                for name in self._names_in_metadata("masks")
+            }
+            self._mask_sets = (
+                whole
+                if self._ids is None
+                else {k: Dataset(m._path, m._options, m._c(), self._ids) for k, m in whole.items()}
+            )
+        return dict(self._mask_sets)
+
+    @property
+    def boxes(self) -> list[str]:
+        """Names of the columns that hold boxes (x1, y1, x2, y2), which follow the crop of a Loader."""
+        return [name for name in self._names_in_metadata("boxes") if name in self.columns]
+
+    def _names_in_metadata(self, key: str) -> list[str]:
+        if self._special is None:
+            metadata = self.metadata
+            lists = {k: metadata.get(k) for k in ("masks", "boxes")}
+            self._special = {
+                k: [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+                for k, names in lists.items()
+            }
+        return self._special[key]
+
+    @property
     def container(self) -> str:
         """ "stk", "stk-folder", "hdf5" ..."""
         return str(ffi.string(lib.stk_dataset_container(self._c())).decode())
@@ -192,6 +230,12 @@ class Dataset:
             return self.select(np.arange(self._n, dtype=np.int64)[i])
         info = self.info(i)
         columns = {name: self._value(column, i) for name, column in self.columns.items()}
+        for name in self.boxes:
+            if columns[name] is not None:
+                columns[name] = columns[name].reshape(-1, 4)
+        for name, masks in self.masks.items():
+            mask = masks.image(i)
+            columns[name] = mask[:, :, 0] if masks.info(i).channels == 1 else mask
         return Sample(self.image(i), info.label, columns)
 
     def __iter__(self) -> Iterator[Sample]:

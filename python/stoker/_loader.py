@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 import numpy as np
 
-from stoker import _distributed, _torch_names
+from stoker import _distributed, _follow, _torch_names
 from stoker._ahead import Ahead, Item
 from stoker._batch import BatchInfo, Converter, Form, import_torch
 from stoker._core import Core, DeviceCore, HostCore, new_device_options
@@ -63,6 +63,8 @@ class _Producer:
 
 def _stream_context(core: Core) -> Callable[[], Any]:
     """Makes the on_batch thread use the CUDA stream that is current here, where the loop runs."""
+    if isinstance(core, _follow.MaskedCore):
+        core = core.images
     if not isinstance(core, DeviceCore) or core.torch is None:
         return contextlib.nullcontext
     torch = core.torch
@@ -103,7 +105,10 @@ class Loader:
             (``loader.batch.n_valid`` tells how many rows are real).
         on_bad: "error" raises at the batch of a bad image and goes on with the next one, "skip" leaves its
             row out, "substitute" puts a good sample in its place. All are counted in :meth:`stats`.
-        columns: names of columns; batches are then dicts with "image", "label", "id", "n_valid" and these.
+        columns: names of columns; batches are then dicts with "image", "label", "id", "n_valid" and these. Masks
+            (``ds.masks``) come as uint8 (n, height, width), cropped and flipped as their images, with the nearest
+            filter; columns of boxes (``ds.boxes``) as a list of float32 (k, 4), moved along and clipped, and
+            "NAME_kept", the rows that are still in the picture.
         on_batch: a callable that takes what the loop would have got (a tuple or dict) and returns what it
             gets; runs in a thread of its own, one batch after the other, ahead of the loop.
         weights: one number a record, or "balanced" (each class equally often): drawn with replacement.
@@ -423,6 +428,8 @@ class Loader:
             skip_bad=self._on_bad == "skip",
             n_views=self._n_views,
         )
+        masks = self._mask_names()
+        _follow.check(self._dataset, masks, self._order, self._on_bad)
         self._core: Core
         self._convert: Callable[[Any], tuple[Any, BatchInfo]]
         opened = self._open_device(dataset_c, raw, keep, form) if self._on_device() else None
@@ -432,6 +439,7 @@ class Loader:
             convert = Converter(dataset_c, form, os.getpid())
             self._core, self._convert = HostCore(dataset_c, raw, keep), convert
         weakref.finalize(self, self._core.close)
+        self._follow(raw, keep, masks)
 
     def _on_device(self) -> bool:
         return self._device is not None and self._device.split(":")[0] in ("cuda", "dummy")
@@ -476,7 +484,47 @@ class Loader:
         self._set_epoch(epoch)
 
     def _described(self) -> list[Any]:
-        return [self._dataset._column(name) for name in self._columns or ()]
+        masks = self._mask_names()
+        return [self._dataset._column(name) for name in self._columns or () if name not in masks]
+
+    def _mask_names(self) -> list[str]:
+        if self._columns is None:
+            return []
+        names = self._dataset._names_in_metadata("masks")
+        return [name for name in self._columns if name in names]
+
+    def _follow(self, raw: Any, keep: tuple[Any, ...], masks: list[str]) -> None:
+        """Lets masks and boxes go along with the images."""
+        boxes = [name for name in self._columns or () if name in self._dataset.boxes]
+        if boxes and isinstance(self._core, DeviceCore) and (self._repeats > 1 or self._order == "weighted"):
+            raise ArgumentError(f"boxes ({boxes[0]!r}) with repeats= or weights= need batches made on the CPU")
+        if masks:
+            cores = {name: self._mask_core(raw, keep, name) for name in masks}
+            ids = {name: self._dataset.masks[name].id for name in masks}
+            self._core = _follow.MaskedCore(self._core, cores, ids)
+            weakref.finalize(self, self._core.close)
+            self._convert = _follow.MaskConverter(self._convert, self._mask_to_device, self._n_views, os.getpid())
+        if boxes:
+            self._convert = _follow.BoxConverter(
+                self._convert, self._dataset._c(), (raw, keep), boxes, self._n_views
+            )
+
+    def _mask_core(self, images: Any, keep: tuple[Any, ...], name: str) -> HostCore:
+        """A core for one mask: the images' options but for the filter and what pixels become."""
+        masks = self._dataset.masks[name]
+        raw = ffi.new("stk_loader_options *")
+        ffi.memmove(raw, images, ffi.sizeof("stk_loader_options"))
+        raw.transform.filter, raw.transform.color = lib.STK_FILTER_NEAREST, lib.STK_COLOR_RGB
+        raw.transform.mode = lib.STK_MODE_L if masks.info(0).channels == 1 else lib.STK_MODE_RGB
+        raw.dtype, raw.layout = DTYPES["uint8"], LAYOUTS["NHWC"]
+        raw.columns, raw.n_columns = ffi.NULL, 0
+        return HostCore(masks._c(), raw, keep)
+
+    def _mask_to_device(self, array: Any) -> Any:
+        if self._device is None or (self._on_device() and _torch_or_none() is None):
+            return array
+        tensor = import_torch(self._device).from_numpy(array)
+        return tensor if self._device == "cpu" or self._device.startswith("dummy") else tensor.to(self._device)
 
     def _fill(self, raw: Any) -> tuple[Any, ...]:
         """Writes our options into an stk_loader_options; returns what C reads later."""

@@ -198,29 +198,105 @@ def pack(
     Returns a :class:`PackReport`; look at ``report.skipped``. Raises ExistsError, NotFoundError, ImageError
     or DamagedError (as on_bad and on_damaged say), NoSpaceError, CancelledError.
     """
-    options = ffi.new("stk_pack_options *")
-    lib.stk_pack_options_init(options)
-    keep: list[Any] = []
+    options, keep = new_options(
+        format=format,
+        encode=encode,
+        check=check,
+        exif=exif,
+        mode=mode,
+        resize=resize,
+        resample=resample,
+        quality=quality,
+        chroma=chroma,
+        tile=tile,
+        on_damaged=on_damaged,
+        on_bad=on_bad,
+        force=force,
+        cache=cache,
+        shard_size=shard_size,
+        chunk_images=chunk_images,
+        hdf5_filter=hdf5_filter,
+        max_pixels=max_pixels,
+        max_file_bytes=max_file_bytes,
+        threads=threads,
+    )
+    options.manifest = keep.path(manifest)
+    options.path_column = keep.string(path_column)
+    options.label_column = keep.string(label_column)
+    options.root = keep.path(root)
+    if columns:
+        types = keep.add(ffi.new("char *[]", [keep.string(f"{name}:{kind}") for name, kind in columns.items()]))
+        options.column_types = types
+        options.n_column_types = len(columns)
+    if shuffle is not None:
+        options.shuffle = True
+        options.shuffle_seed = _integer("shuffle", shuffle, 0, 2**64 - 1)
+    options.resume, options.rehash = bool(resume), bool(rehash)
+    options.part, options.n_parts = _part(part)
+    issues, callbacks, line = watch(options, progress, on_issue)
+    report = ffi.new("stk_pack_report *")
+    try:
+        call(lib.stk_pack, keep.path(src), keep.path(dst), options, report)
+    except Exception:
+        callbacks.raise_kept()
+        raise
+    finally:
+        if line is not None:
+            line.close()
+    callbacks.raise_kept()
+    return make_report(report, issues)
 
-    def string(value: Union[str, bytes, None]) -> Any:
+
+class Keep:
+    """What C reads while it works, kept alive as long as this object."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def add(self, thing: Any) -> Any:
+        """Keeps a cffi object and returns it."""
+        self._kept.append(thing)
+        return thing
+
+    def string(self, value: Union[str, bytes, None]) -> Any:
+        """A ``char *``, NULL for None."""
         if value is None:
             return ffi.NULL
-        keep.append(ffi.new("char[]", value if isinstance(value, bytes) else value.encode()))
-        return keep[-1]
+        return self.add(ffi.new("char[]", value if isinstance(value, bytes) else value.encode()))
 
-    def path(value: Optional[PathLike]) -> Any:
-        return string(None if value is None else os.fsencode(value))
+    def path(self, value: Optional[PathLike]) -> Any:
+        """A path as a ``char *``, NULL for None."""
+        return self.string(None if value is None else os.fsencode(value))
 
-    options.format = string(format)
-    options.manifest = path(manifest)
-    options.path_column = string(path_column)
-    options.label_column = string(label_column)
-    options.root = path(root)
-    if columns:
-        types = [string(f"{name}:{kind}") for name, kind in columns.items()]
-        keep.append(ffi.new("char *[]", types))
-        options.column_types = keep[-1]
-        options.n_column_types = len(types)
+
+def new_options(
+    *,
+    format: Optional[str],
+    encode: str,
+    check: str,
+    exif: str,
+    mode: str,
+    resize: Optional[str],
+    resample: str,
+    quality: int,
+    chroma: str,
+    tile: int,
+    on_damaged: str,
+    on_bad: str,
+    force: bool,
+    cache: Optional[PathLike],
+    shard_size: Union[int, str, None],
+    chunk_images: Optional[int],
+    hdf5_filter: Optional[str],
+    max_pixels: Optional[int],
+    max_file_bytes: Optional[int],
+    threads: Optional[int],
+) -> tuple[Any, Keep]:
+    """An ``stk_pack_options`` with what :func:`pack` and :class:`stoker.Writer` share, and what it points to."""
+    options = ffi.new("stk_pack_options *")
+    lib.stk_pack_options_init(options)
+    keep = Keep()
+    options.format = keep.string(format)
     options.encode = constant(ENCODES, "encode", encode)
     options.check = constant(CHECKS, "check", check)
     options.exif = constant(EXIFS, "exif", exif)
@@ -230,26 +306,31 @@ def pack(
     options.quality = _integer("quality", quality, 1, 100)
     options.chroma_444 = constant({"420": 0, "444": 1}, "chroma", str(chroma)) == 1
     options.tile_pixels = _integer("tile", tile, 16, 64)
-    if shuffle is not None:
-        options.shuffle = True
-        options.shuffle_seed = _integer("shuffle", shuffle, 0, 2**64 - 1)
     options.on_damaged, options.keep_damage = _on_damaged(on_damaged)
     options.on_bad, quarantine = _on_bad(on_bad)
-    options.quarantine = path(quarantine)
-    options.force, options.resume, options.rehash = bool(force), bool(resume), bool(rehash)
-    options.cache = path(cache)
-    options.part, options.n_parts = _part(part)
+    options.quarantine = keep.path(quarantine)
+    options.force = bool(force)
+    options.cache = keep.path(cache)
     if shard_size is not None:
         options.shard_bytes = _bytes("shard_size", shard_size)
     if chunk_images is not None:
         options.chunk_images = _integer("chunk_images", chunk_images, 1, 2**32 - 1)
-    options.hdf5_filter = string(hdf5_filter)
+    options.hdf5_filter = keep.string(hdf5_filter)
     if max_pixels is not None:
         options.max_pixels = _integer("max_pixels", max_pixels, 1, 2**63)
     if max_file_bytes is not None:
         options.max_file_bytes = _integer("max_file_bytes", max_file_bytes, 1, 2**32 - 1)
     options.n_threads = 0 if threads is None else _integer("threads", threads, 1, 65535)
+    return options, keep
 
+
+def watch(
+    options: Any,
+    progress: Union[bool, Callable[[PackProgress], Any], None],
+    on_issue: Optional[Callable[[PackIssue], Any]],
+) -> tuple[list[PackIssue], Callbacks, Optional[_ProgressLine]]:
+    """Connects the callbacks: the list that issues will be in, the callbacks, which must live as long as options
+    are used, and the line on stderr where progress is True."""
     issues: list[PackIssue] = []
 
     def collect(issue: PackIssue) -> None:
@@ -263,16 +344,11 @@ def pack(
     options.progress = lib.stk_py_pack_progress
     options.issue = lib.stk_py_pack_issue
     options.user = callbacks.handle
-    report = ffi.new("stk_pack_report *")
-    try:
-        call(lib.stk_pack, path(src), path(dst), options, report)
-    except Exception:
-        callbacks.raise_kept()
-        raise
-    finally:
-        if line is not None:
-            line.close()
-    callbacks.raise_kept()
+    return issues, callbacks, line
+
+
+def make_report(report: Any, issues: list[PackIssue]) -> PackReport:
+    """An ``stk_pack_report`` as a :class:`PackReport`."""
     fields = {name: getattr(report, name) for name in PackReport._fields if name not in ("dataset_id", "issues")}
     return PackReport(**fields, dataset_id=ffi.string(report.dataset_id).decode(), issues=tuple(issues))
 

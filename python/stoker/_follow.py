@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes along with an image's crop: masks, which are data sets of their own read in step, and boxes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import numpy as np
+
+from stoker._batch import BatchInfo
+from stoker._core import Core, HostCore
+from stoker._errors import ArgumentError, InternalError, call
+from stoker._memory import Memory
+from stoker._native import ffi, lib
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stoker._dataset import Dataset
+
+Convert = Callable[[Any], tuple[Any, BatchInfo]]
+
+
+class MaskedCore(Core):
+    """The images' core with one core a mask beside it. All have the same order, seed and geometry, which are
+    functions of (seed, epoch, sample id), so that batch i of one belongs to batch i of the others."""
+
+    def __init__(self, images: Core, masks: dict[str, HostCore], dataset_ids: dict[str, str]) -> None:
+        # Not Core's own __init__: this one opens nothing itself.
+        self.pid, self.dataset_c, self.lock = images.pid, images.dataset_c, images.lock
+        self._images, self._masks, self._dataset_ids = images, masks, dataset_ids
+
+    @property
+    def closing(self) -> bool:  # type: ignore[override]
+        return self._images.closing
+
+    def close(self) -> None:
+        for core in (self._images, *self._masks.values()):
+            core.close()
+
+    def handle(self) -> Any:
+        return self._images.handle()
+
+    def next(self) -> Any:
+        """(the images' batch, the masks' batches by name), None at the end of an epoch."""
+        try:
+            raw = self._images.next()
+        except Exception:
+            self._drop_masks()  # the batch of a bad image: its masks go with it
+            raise
+        if raw is None:
+            self._drop_masks()
+            return None
+        masks: dict[str, Any] = {}
+        failed: Optional[Exception] = None
+        for name, core in self._masks.items():
+            try:
+                masks[name] = core.next()
+            except Exception as error:
+                failed = error  # the others go on, so that all stay in step
+        if failed is not None:
+            for mask in masks.values():
+                lib.stk_batch_release(mask)
+            release = lib.stk_batch_release if isinstance(self._images, HostCore) else _release_on_device
+            release(raw)
+            raise failed
+        return raw, masks
+
+    def _drop_masks(self) -> None:
+        for core in self._masks.values():
+            try:
+                mask = core.next()
+            except Exception:
+                continue
+            if mask is not None:
+                lib.stk_batch_release(mask)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def set_epoch(self, epoch: int) -> None:
+        for core in (self._images, *self._masks.values()):
+            core.set_epoch(epoch)
+
+    def state(self) -> str:
+        return self._images.state()
+
+    def restore(self, state: str) -> None:
+        self._images.restore(state)
+        for name, core in self._masks.items():
+            core.restore(json.dumps({**json.loads(state), "dataset": self._dataset_ids[name]}))
+
+    def stats(self) -> dict[str, Any]:
+        return self._images.stats()
+
+    def log_waiting(self) -> bool:
+        return any(core.log_waiting() for core in (self._images, *self._masks.values()))
+
+    def log_lines(self) -> list[str]:
+        return [line for core in (self._images, *self._masks.values()) for line in core.log_lines()]
+
+    @property
+    def images(self) -> Core:
+        """The core that the images come from."""
+        return self._images
+
+
+def _release_on_device(raw: Any) -> None:
+    lib.stk_device_batch_release(raw, ffi.NULL)
+
+
+class MaskConverter:
+    """Adds masks to what the images' converter gives: uint8 of shape (n, height, width), or (..., 3)."""
+
+    def __init__(
+        self, convert: Convert, to_device: Callable[[NDArray[np.uint8]], Any], n_views: int, pid: int
+    ) -> None:
+        self._convert, self._to_device, self._n_views, self._pid = convert, to_device, n_views, pid
+
+    def __call__(self, batches: Any) -> tuple[Any, BatchInfo]:
+        raw, masks = batches
+        arrays = {name: self._array(mask) for name, mask in masks.items()}
+        numbers = {(mask.epoch, mask.index) for mask in masks.values()}
+        ids = [ffi.buffer(mask.ids, mask.n * 8)[:] for mask in masks.values()]
+        out, info = self._convert(raw)
+        if numbers != {(info.epoch, info.number)} or any(other != info.ids.tobytes() for other in ids):
+            raise InternalError("masks and images came out of step")
+        for name, array in arrays.items():
+            out[name] = by_view(self._to_device(array), self._n_views)
+        return out, info
+
+    def _array(self, mask: Any) -> NDArray[np.uint8]:
+        slot = lib.stk_py_slot_new(mask, self._pid)
+        if not slot:
+            lib.stk_batch_release(mask)
+            raise MemoryError
+        owner = ffi.gc(slot, lib.stk_py_slot_free)
+        shape = (mask.n, mask.height, mask.width) + ((3,) if mask.channels == 3 else ())
+        array: NDArray[np.uint8] = np.asarray(Memory(owner, int(ffi.cast("uintptr_t", mask.data)), shape, "|u1"))
+        return array
+
+
+class BoxConverter:
+    """Moves boxes (x1, y1, x2, y2 in pixels) to where they lie in the delivered crops, clipped to them. What has
+    less than a pixel a side left is dropped; NAME_kept tells the rows that stay."""
+
+    def __init__(
+        self, convert: Convert, dataset_c: Any, options: tuple[Any, Any], names: list[str], n_views: int
+    ) -> None:
+        """options: the stk_loader_options, and what they point to."""
+        self._convert, self._dataset_c, self._options = convert, dataset_c, options
+        self._names, self._n_views = names, n_views
+
+    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
+        out, info = self._convert(batch)
+        crops = self._crops(info)
+        for name in self._names:
+            pairs = [_follow(flat, crop) for flat, crop in zip(out[name], crops)]
+            out[name] = by_view([boxes for boxes, _ in pairs], self._n_views)
+            out[f"{name}_kept"] = by_view([kept for _, kept in pairs], self._n_views)
+        return out, info
+
+    def _crops(self, info: BatchInfo) -> Any:
+        n = len(info.ids)
+        crops = ffi.new("stk_crop[]", max(1, n))
+        call(
+            lib.stk_py_crops,
+            self._dataset_c,
+            self._options[0],
+            info.epoch,
+            ffi.from_buffer("uint64_t[]", info.ids),
+            ffi.from_buffer("uint32_t[]", info.occurrences),
+            n,
+            self._n_views,
+            crops,
+        )
+        return crops
+
+
+def _follow(flat: Optional[NDArray[Any]], crop: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    if flat is None:
+        return np.zeros((0, 4), np.float32), np.zeros(0, np.int64)
+    boxes = np.asarray(flat, np.float64).reshape(-1, 4)
+    x = (boxes[:, 0::2] - crop.box.x) * (crop.full_width / crop.box.width) - crop.window_x
+    y = (boxes[:, 1::2] - crop.box.y) * (crop.full_height / crop.box.height) - crop.window_y
+    if crop.flip:
+        x = crop.out_width - x[:, ::-1]
+    x, y = np.clip(x, 0, crop.out_width), np.clip(y, 0, crop.out_height)
+    kept = np.flatnonzero((x[:, 1] - x[:, 0] >= 1) & (y[:, 1] - y[:, 0] >= 1))
+    moved = np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1)[kept]
+    return moved.astype(np.float32), kept
+
+
+def by_view(rows: Any, n_views: int) -> Any:
+    """A tuple with the rows of each view; the rows themselves when there is one view."""
+    return rows if n_views == 1 else tuple(rows[v::n_views] for v in range(n_views))
+
+
+def check(dataset: Dataset, masks: list[str], order: str, on_bad: str) -> None:
+    """Masks must come in the images' own order, row by row."""
+    if not masks:
+        return
+    if order == "page":
+        raise ArgumentError(
+            f'masks ({masks[0]!r}) do not go with order="page", whose pages are of bytes; use "shuffle"'
+        )
+    if on_bad != "error":
+        raise ArgumentError(f'masks ({masks[0]!r}) go with on_bad="error" only')
+    sizes = dataset.sizes
+    for name in masks:
+        if not np.array_equal(sizes, dataset.masks[name].sizes):
+            wrong = int(np.flatnonzero((sizes != dataset.masks[name].sizes).any(axis=1))[0])
+            raise ArgumentError(
+                f"{dataset.filename}: mask {name!r} of record {wrong} has another size than its image"
+            )

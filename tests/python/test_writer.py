@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stoker.Writer: the same bytes as packing a folder, every kind of image and column, nothing half-written."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stoker
+from conftest import noise
+from PIL import Image
+
+
+def jpeg(seed: int, size: tuple[int, int] = (60, 80)) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(noise(*size, seed)).save(out, "JPEG", quality=90)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("encode", ["auto", "keep", "raw", "tiles"])
+def test_same_bytes_as_pack(photos_folder: Path, tmp_path: Path, encode: str) -> None:
+    stoker.pack(photos_folder, tmp_path / "a.stk", encode=encode, on_damaged="fail")
+    ds = stoker.open(tmp_path / "a.stk")
+    with stoker.Writer(tmp_path / "b.stk", classes=ds.classes, encode=encode) as writer:
+        for i in range(len(ds)):
+            writer.add(photos_folder / ds.path(i), ds.classes[ds.labels[i]], path=ds.path(i))
+        assert len(writer) == 23
+    assert (tmp_path / "a.stk").read_bytes() == (tmp_path / "b.stk").read_bytes()
+    assert writer.report.records == 23
+    assert writer.report.dataset_id == ds.id
+
+
+def test_kinds_of_images(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch") if "torch" in sys.modules else None
+    rgb, grey = noise(70, 90, 1), noise(70, 90, 2, channels=1)
+    (tmp_path / "file.jpg").write_bytes(jpeg(3))
+    given: list[tuple[object, np.ndarray]] = [
+        (rgb, rgb),
+        (grey, np.repeat(grey[:, :, None], 3, axis=2)),
+        (grey[:, :, None], np.repeat(grey[:, :, None], 3, axis=2)),
+        (rgb[::-1, ::2], rgb[::-1, ::2]),  # strides
+        (Image.fromarray(rgb), rgb),
+        (Image.fromarray(rgb).quantize(16), np.asarray(Image.fromarray(rgb).quantize(16).convert("RGB"))),
+        (jpeg(4), np.asarray(Image.open(io.BytesIO(jpeg(4))))),
+        (memoryview(jpeg(4)), np.asarray(Image.open(io.BytesIO(jpeg(4))))),
+        (tmp_path / "file.jpg", np.asarray(Image.open(tmp_path / "file.jpg"))),
+    ]
+    if torch is not None:
+        given.append((torch.from_numpy(np.moveaxis(rgb, 2, 0).copy()), rgb))
+    with stoker.Writer(tmp_path / "x.stk") as writer:
+        for image, _ in given:
+            writer.add(image)
+    ds = stoker.open(tmp_path / "x.stk")
+    assert ds.labels is None
+    assert ds.path(8) == "file.jpg"
+    assert ds.path(2) == "00000002"
+    for i, (_, want) in enumerate(given):
+        np.testing.assert_array_equal(ds.image(i), want, err_msg=str(i))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+        np.arange(6, dtype=">i4").reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=np.int64).reshape(2, 3)),
+        np.float16(3.5),
+        np.zeros((0, 4), np.uint16),
+        np.array([True, False]),
+        np.arange(16, dtype=np.uint8).reshape(2, 2, 4),  # four channels: no picture
+    ],
+)
+def test_arrays(tmp_path: Path, array: np.ndarray) -> None:
+    with stoker.Writer(tmp_path / "x.stk") as writer:
+        writer.add(array, 3)
+    ds = stoker.open(tmp_path / "x.stk")
+    data, extension = ds.file(0)
+    assert extension == "npy"
+    got = np.load(io.BytesIO(data))
+    assert got.dtype == np.asarray(array).dtype.newbyteorder("<")
+    np.testing.assert_array_equal(got, array)
+
+
+def test_as_array(tmp_path: Path) -> None:
+    with stoker.Writer(tmp_path / "x.stk", as_array=True) as writer:
+        writer.add(np.zeros((4, 5, 3), np.uint8))
+    assert stoker.open(tmp_path / "x.stk").info(0).encoding == "array"
+
+
+def test_columns(tmp_path: Path) -> None:
+    columns = {
+        "i": "int32",
+        "flag": "bool",
+        "pair": "float32[2]",
+        "some": "uint16[]",
+        "text": "string?",
+        "raw": "bytes",
+        "maybe": "float64?",
+    }
+    with stoker.Writer(tmp_path / "x.stk", columns) as writer:
+        for i in range(30):
+            writer.add(
+                noise(8, 8, i),
+                i=i,
+                flag=i % 2 == 0,
+                pair=(i, 0.25),
+                some=range(i % 4),
+                text=None if i % 3 == 0 else f"é{i}",
+                raw=bytes([i, 0, 255]),
+                maybe=None if i == 7 else i / 3,
+            )
+    ds = stoker.open(tmp_path / "x.stk")
+    assert list(ds.columns) == ["path", *columns]
+    assert ds.column("i").dtype == np.int32
+    np.testing.assert_array_equal(ds.column("i"), np.arange(30))
+    np.testing.assert_array_equal(ds.column("flag"), np.arange(30) % 2 == 0)
+    np.testing.assert_array_equal(ds.column("pair"), [(i, 0.25) for i in range(30)])
+    assert [list(v) for v in ds.column("some")] == [list(range(i % 4)) for i in range(30)]
+    assert ds.column("text")[:4] == [None, "é1", "é2", None]
+    assert ds.column("raw")[5] == bytes([5, 0, 255])
+    assert ds.column("maybe").mask.tolist() == [i == 7 for i in range(30)]
+    assert ds.column("maybe")[8] == 8 / 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "sample", "words"),
+    [
+        ({"n": "int8"}, {"n": 200}, "cannot hold"),
+        ({"n": "int32"}, {"n": 1.5}, "cannot hold"),
+        ({"n": "int32"}, {"n": "7"}, "cannot hold"),
+        ({"n": "uint8"}, {"n": -1}, "cannot hold"),
+        ({"n": "int32"}, {}, "no value"),
+        ({"n": "float32[3]"}, {"n": [1, 2]}, "2 elements"),
+        ({"n": "string"}, {"n": 7}, "got a int"),
+        ({"n": "bytes"}, {"n": "x"}, "got a str"),
+        ({"n": "boxes"}, {"n": [1, 2, 3]}, "shape"),
+        ({}, {"n": 3}, "no column 'n'"),
+        ({}, {"label": "cat"}, "classes"),
+        ({}, {"label": -1}, "number from 0"),
+        ({}, {"label": 1.5}, "number from 0"),
+        ({}, {"path": ""}, "no name"),
+        ({}, {"image": object()}, "an image given as object"),
+        ({}, {"image": np.zeros((0, 4), np.uint8)}, "no pixels"),
+        ({}, {"image": np.zeros(3, np.complex64)}, "complex64"),
+    ],
+)
+def test_refused_samples_leave_the_writer_usable(
+    tmp_path: Path, columns: dict[str, str], sample: dict[str, object], words: str
+) -> None:
+    kind = columns.get("n", "").rstrip("?")
+    good = {"string": "a", "bytes": b"a", "boxes": np.zeros((0, 4)), "float32[3]": [1, 2, 3]}.get(kind, 1)
+    with stoker.Writer(tmp_path / "x.stk", columns) as writer:
+        with pytest.raises(stoker.ArgumentError, match=words):
+            writer.add(**{"image": noise(8, 8, 1), **sample})
+        writer.add(noise(8, 8, 1), **({"n": good} if columns else {}))
+    assert len(stoker.open(tmp_path / "x.stk")) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": {"n": "int31"}}, "int31"),
+        ({"columns": {"n": "string[2]"}}, "string"),
+        ({"columns": {"n": "int32[0]"}}, "1 or more"),
+        ({"columns": {"label": "int32"}}, "taken"),
+        ({"classes": ["a", "a"]}, "twice"),
+        ({"version": "1"}, "map="),
+        ({"map": dict, "map_cache": "x"}, "version"),
+        ({"masks": "mask"}, "list"),
+        ({"masks": ["a/b"]}, "file names"),
+        ({"masks": ["m"], "on_bad": "skip"}, "shift"),
+        ({"masks": ["m"], "resize": "short=8"}, "resize"),
+        ({"metadata": {"classes": []}}, "classes"),
+        ({"encode": "best"}, "encode"),
+    ],
+)
+def test_refused_options_leave_nothing(tmp_path: Path, options: dict[str, object], words: str) -> None:
+    with pytest.raises(stoker.ArgumentError, match=words):
+        stoker.Writer(tmp_path / "x.stk", **options)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_after_an_exception(tmp_path: Path) -> None:
+    writer = stoker.Writer(tmp_path / "x.stk", masks=["mask"])
+    with pytest.raises(RuntimeError, match="mine"), writer:
+        writer.add(noise(8, 8, 1), mask=np.zeros((8, 8), np.uint8))
+        raise RuntimeError("mine")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(stoker.StateError):
+        writer.add(noise(8, 8, 1))
+
+
+def test_bad_sample_is_named_and_nothing_stays(tmp_path: Path) -> None:
+    cut = jpeg(1)[:-200]
+    for bad in (b"no image at all", b"", cut):
+        with (
+            pytest.raises((stoker.ImageError, stoker.DamagedError), match=r"third\.jpg"),
+            stoker.Writer(tmp_path / "x.stk") as writer,
+        ):
+            writer.extend([jpeg(2), jpeg(3)])
+            writer.add(bad, path="third.jpg")
+            writer.add(jpeg(4))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_skipped_when_asked(tmp_path: Path) -> None:
+    with stoker.Writer(tmp_path / "x.stk", on_bad="skip") as writer:
+        writer.extend([jpeg(1), b"no image", jpeg(2)])
+    assert (writer.report.records, writer.report.skipped) == (2, 1)
+    assert writer.report.issues[0].path == "00000001"
+
+
+def test_exists_and_force(tmp_path: Path) -> None:
+    path = tmp_path / "x.stk"
+    path.write_bytes(b"mine")
+    with pytest.raises(stoker.ExistsError):
+        stoker.Writer(path)
+    with stoker.Writer(path, force=True) as writer:
+        assert path.read_bytes() == b"mine"
+        writer.add(jpeg(1))
+    assert len(stoker.open(path)) == 1
+
+
+def test_empty_is_no_output(tmp_path: Path) -> None:
+    with pytest.raises(stoker.NotFoundError), stoker.Writer(tmp_path / "x.stk"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+class Pairs:
+    """A torch Dataset in all but name: len() and [i], and no IndexError to stop a for loop."""
+
+    def __len__(self) -> int:
+        return 3000
+
+    def __getitem__(self, i: int) -> tuple[Image.Image, int]:
+        assert i < 3000
+        return Image.fromarray(np.full((4, 4, 3), i % 251, np.uint8)), i % 7
+
+
+def test_extend_a_torch_dataset_over_several_batches(tmp_path: Path) -> None:
+    with stoker.Writer(f"{tmp_path}/shards/", shard_size=1 << 16) as writer:
+        writer.extend(Pairs())
+    ds = stoker.open(tmp_path / "shards")
+    assert ds.container == "stk-folder"
+    np.testing.assert_array_equal(ds.labels, np.arange(3000) % 7)
+    for i in (0, 1023, 1024, 2999):
+        assert (ds.image(i) == i % 251).all()
+
+
+def test_extend_from_a_stoker_dataset(table: Path, tmp_path: Path) -> None:
+    old = stoker.open(table)
+    columns = {"age": "int64", "score": "float64", "zip": "string", "note": "string?", "adult": "bool"}
+    with stoker.Writer(tmp_path / "x.stk", columns, classes=old.classes) as writer:
+        writer.extend(old)
+    new = stoker.open(tmp_path / "x.stk")
+    assert new.column("zip") == old.column("zip")
+    assert (new.labels == old.labels).all()
+    for i in range(20):
+        np.testing.assert_array_equal(new.image(i), old.image(i))
+
+
+def test_extend_refuses_what_is_no_sample(tmp_path: Path) -> None:
+    with stoker.Writer(tmp_path / "x.stk") as writer:
+        for bad, words in ((7, "iterable"), ([{"img": b""}], "image"), ([(1, 2, 3, 4)], "4 parts")):
+            with pytest.raises(stoker.ArgumentError, match=words):
+                writer.extend(bad)  # type: ignore[arg-type]
+        writer.add(jpeg(1))
+
+
+def test_hdf5(tmp_path: Path) -> None:
+    with stoker.Writer(tmp_path / "x.h5", {"n": "int32"}) as writer:
+        for i in range(10):
+            writer.add(np.full((6, 5, 3), i, np.uint8), i, n=i * i)
+    ds = stoker.open(tmp_path / "x.h5")
+    assert ds.container == "hdf5"
+    assert (ds.image(7) == 7).all()
+    assert ds.column("n")[7] == 49
+
+
+def test_map_and_its_cache(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def squeeze(sample: dict[str, object]) -> dict[str, object]:
+        calls.append(1)
+        small = Image.open(io.BytesIO(sample["image"])).resize((10, 12))  # type: ignore[arg-type]
+        return {**sample, "image": small, "n": 2 * sample["n"]}  # type: ignore[operator]
+
+    def write(name: str, version: str | None, images: range, cache: str = "cache") -> stoker.Writer:
+        more = {} if version is None else {"version": version, "map_cache": tmp_path / cache}
+        with stoker.Writer(tmp_path / name, {"n": "int32"}, map=squeeze, **more) as writer:
+            writer.extend({"image": jpeg(i), "label": i, "n": i} for i in images)
+        return writer
+
+    write("plain.stk", None, range(8))
+    assert len(calls) == 8
+    assert write("a.stk", "1", range(8)).map_hits == 0
+    assert write("b.stk", "1", range(6, 10)).map_hits == 2
+    assert write("c.stk", "2", range(8)).map_hits == 0
+    assert write("d.stk", "1", range(8)).map_hits == 8
+    assert len(calls) == 8 + 8 + 2 + 8
+    plain = (tmp_path / "plain.stk").read_bytes()
+    assert all((tmp_path / f"{name}.stk").read_bytes() == plain for name in "acd")
+    ds = stoker.open(tmp_path / "d.stk")
+    assert ds.image(3).shape == (12, 10, 3)
+    assert ds.column("n")[3] == 6
+
+    (tmp_path / "broken").write_bytes(b"no data base" * 1000)
+    with pytest.warns(UserWarning, match="broken"):
+        write("e.stk", "1", range(8), "broken")
+    assert (tmp_path / "e.stk").read_bytes() == plain
+
+
+def test_exception_in_map_ends_nothing(tmp_path: Path) -> None:
+    def picky(sample: dict[str, object]) -> dict[str, object]:
+        if sample["label"] == 1:
+            raise ValueError("not this one")
+        return sample
+
+    with stoker.Writer(tmp_path / "x.stk", map=picky) as writer:
+        writer.add(jpeg(1), 0)
+        with pytest.raises(ValueError, match="not this one"):
+            writer.add(jpeg(2), 1)
+    assert len(stoker.open(tmp_path / "x.stk")) == 1
+
+
+def test_keyboard_interrupt(tmp_path: Path) -> None:
+    """Ctrl-C while C encodes: the exception comes, and nothing stays."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    big = jpeg(1, (1500, 2000))
+    try:
+        with pytest.raises(KeyboardInterrupt), stoker.Writer(tmp_path / "x.stk") as writer:
+            writer.extend([big] * 120)
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            writer.extend([big] * 10_000)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_forked_child_leaves_the_writer_alone(tmp_path: Path) -> None:
+    script = """
+import os, sys, gc, numpy as np, stoker
+writer = stoker.Writer(sys.argv[1])
+writer.add(np.zeros((8, 8, 3), np.uint8))
+pid = os.fork()
+if pid == 0:
+    del writer
+    gc.collect()
+    os._exit(0)
+os.waitpid(pid, 0)
+writer.add(np.zeros((8, 8, 3), np.uint8))
+print(writer.finish().records)
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "x.stk")], capture_output=True, text=True, timeout=60
+    )
+    assert (out.returncode, out.stdout, out.stderr) == (0, "2\n", "")
+
+
+def test_pickled_paths_and_repr(tmp_path: Path) -> None:
+    writer = stoker.Writer(tmp_path / "x.stk")
+    assert "0 samples" in repr(writer)
+    with pytest.raises(stoker.StateError):
+        _ = writer.report
+    writer.add(jpeg(1), path="a/b.jpg")
+    assert writer.finish().records == 1
+    assert "finished" in repr(writer)
+    with pytest.raises(stoker.StateError):
+        writer.finish()
+    assert stoker.open(tmp_path / "x.stk").path(0) == "a/b.jpg"
