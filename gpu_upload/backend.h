@@ -88,8 +88,9 @@ typedef struct stk_gpu_backend {
 
 extern const stk_gpu_backend stk_gpu_dummy_backend;
 
-/* The CUDA table from its shared object (libstoker_cuda*.so, found beside this library, in STOKER_CUDA_PATH or by
- * the loader's search), opened once and kept. STK_ERR_UNSUPPORTED says in one sentence what is missing. */
-stk_status stk_gpu_cuda_backend(const stk_gpu_backend **out, stk_error *error);
+/* The CUDA table for a device from its shared object: of those found (libstoker_cuda*.so beside this library, in
+ * STOKER_CUDA_PATH or by the loader's search) the newest that driver and device can run; it stays loaded.
+ * STK_ERR_UNSUPPORTED says in one sentence what is missing. */
+stk_status stk_gpu_cuda_backend(int device, const stk_gpu_backend **out, stk_error *error);
 
 #endif

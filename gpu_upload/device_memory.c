@@ -8,7 +8,7 @@
 #include "common/fail.h"
 
 /* "cuda", "dummy" or "dummy:OPTIONS". */
-static stk_status find_backend(const char *name, const stk_gpu_backend **out, const char **options, stk_error *error)
+static stk_status find_backend(const char *name, int device, const stk_gpu_backend **out, const char **options, stk_error *error)
 {
     *options = NULL;
     if (name != NULL && strncmp(name, "dummy", 5) == 0 && (name[5] == '\0' || name[5] == ':')) {
@@ -18,7 +18,7 @@ static stk_status find_backend(const char *name, const stk_gpu_backend **out, co
     }
     if (name != NULL && strcmp(name, "cuda") != 0)
         return stk_fail(error, STK_ERR_ARGUMENT, "GPU back end '%s': there are cuda and dummy", name);
-    return stk_gpu_cuda_backend(out, error);
+    return stk_gpu_cuda_backend(device, out, error);
 }
 
 /* ---- The log. */
@@ -108,7 +108,7 @@ stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_log log, 
     *out = NULL;
     stk_gpu_share *s = calloc(1, sizeof *s);
     if (s == NULL) return stk_fail_memory(error, "a GPU device");
-    stk_status status = find_backend(backend, &s->backend, &options, error);
+    stk_status status = find_backend(backend, device, &s->backend, &options, error);
     if (status == STK_OK) status = s->backend->open(options, device, &s->device, &s->info, error);
     if (status != STK_OK) {
         free(s);

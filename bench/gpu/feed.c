@@ -14,7 +14,8 @@ typedef struct feed {
     stk_device_batch *held; /* the batch in use */
 } feed;
 
-/* keys: "backend batch size threads resident streams ahead seed" as integers in this order, backend 1 = dummy. */
+/* keys: "backend batch size threads resident streams ahead seed decode" as integers in this order, backend 1 = dummy,
+ * decode as stk_decode numbers it. */
 feed *feed_open(const char *path, const int *keys, char *text, size_t text_size)
 {
     stk_error error = {0};
@@ -35,6 +36,7 @@ feed *feed_open(const char *path, const int *keys, char *text, size_t text_size)
     uo.resident = keys[4] ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
     uo.n_streams = (uint32_t)keys[5];
     uo.n_ahead = (uint32_t)keys[6];
+    uo.decode = (stk_decode)keys[8];
     stk_status s = stk_dataset_open(path, NULL, &f->dataset, &error);
     if (s == STK_OK) s = stk_uploader_open(f->dataset, &lo, &uo, &f->uploader, &error);
     if (s == STK_OK) return f;

@@ -3,7 +3,7 @@
 """A torch training loop fed by stoker, against the same loop on one batch that stays on the device.
 
     train_resnet.py DATA.stk --feed libstoker_feed.so [--arch resnet18] [--size 224] [--batch 256] [--steps 60]
-                    [--rounds 3] [--resident] [--streams 0] [--before-torch]
+                    [--rounds 3] [--resident] [--streams 0] [--decode gpu] [--before-torch]
 
 One JSON object: images/s of both, each round's ratio and the median. Run it under `taskset -c 0` to see what one core
 does. --before-torch opens the feed before torch has touched the device, to see whether the order of streams matters.
@@ -27,6 +27,8 @@ parser.add_argument("--threads", type=int, default=1)
 parser.add_argument("--resident", action="store_true")
 parser.add_argument("--streams", type=int, default=0)
 parser.add_argument("--ahead", type=int, default=0)
+parser.add_argument("--decode", default="gpu", choices=("auto", "cpu", "gpu"))
+parser.add_argument("--trace", help="write torch.profiler's trace of 20 fed steps there (see overlap.py)")
 parser.add_argument("--before-torch", action="store_true")
 args = parser.parse_args()
 
@@ -39,7 +41,10 @@ lib.feed_close.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 
 
 def open_feed():
-    keys = (ctypes.c_int * 8)(0, args.batch, args.size, args.threads, args.resident, args.streams, args.ahead, 0)
+    decode = ("auto", "cpu", "gpu").index(args.decode)
+    keys = (ctypes.c_int * 9)(
+        0, args.batch, args.size, args.threads, args.resident, args.streams, args.ahead, 0, decode
+    )
     text = ctypes.create_string_buffer(400)
     feed = lib.feed_open(os.fsencode(args.data), keys, text, len(text))
     if not feed:
@@ -119,10 +124,14 @@ for _ in range(args.rounds):
     streamed.append(rate(moving, args.steps))
     cores.append((time.process_time() - cpu) / (time.time() - wall))
     resident.append(rate(still, args.steps))
+if args.trace:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        rate(moving, 20)
+    profile.export_chrome_trace(args.trace)
 middle = statistics.median(resident)
 print(json.dumps({
     "arch": args.arch, "size": args.size, "batch": args.batch, "cores": len(os.sched_getaffinity(0)),
-    "resident_feed": args.resident, "streams": args.streams, "before_torch": args.before_torch,
+    "decode": args.decode, "threads": args.threads, "resident_feed": args.resident, "streams": args.streams, "before_torch": args.before_torch,
     "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS"),
     "on_one_batch": round(middle), "fed": [round(r) for r in streamed],
     "ratios": [round(r / middle, 4) for r in streamed], "ratio": round(statistics.median(streamed) / middle, 4),

@@ -131,10 +131,18 @@ void cuda_close(stk_gpu_device *device)
     std::free(device);
 }
 
+/* Pinned memory can be refused for tests of what happens then. */
+bool pinned_refused()
+{
+    const char *v = std::getenv("STOKER_CUDA_PINNED");
+    return v != nullptr && std::strcmp(v, "off") == 0;
+}
+
 stk_status cuda_pinned_alloc(stk_gpu_device *device, size_t n_bytes, void **out, stk_error *error)
 {
     On on(device);
     *out = nullptr;
+    if (pinned_refused()) return stk_fail(error, STK_ERR_MEMORY, "STOKER_CUDA_PINNED=off");
     CU_TRY(cudaHostAlloc(out, n_bytes, cudaHostAllocPortable));
     return STK_OK;
 }

@@ -60,7 +60,7 @@ __device__ __forceinline__ uint32_t permute(uint32_t a, uint32_t b, uint32_t s)
 __device__ __forceinline__ uint32_t clip2(int a, int b)
 {
     const uint32_t v = permute((uint32_t)a, (uint32_t)b, 0x7632);
-    #if __CUDA_ARCH__ >= 900
+    #if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
     uint32_t r;
     asm("min.relu.s16x2 %0, %1, %2;" : "=r"(r) : "r"(v), "r"(0x00ff00ffu));
     return r;

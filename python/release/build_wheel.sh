@@ -18,7 +18,7 @@ work=${STOKER_RELEASE_DIR:-$root/build/release}
 chroot=$work/debian11
 # The mirror that this machine's own apt uses, unless another one is named.
 mirror=${STOKER_DEBIAN_MIRROR:-$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
-    grep -oE '(https?|file)://[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' ')}
+    grep -oE '(https?|file)://[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' ' || true)}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 tools=(build-essential ca-certificates pkg-config python3 python3-venv python3-dev nasm dpkg-dev autoconf automake

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that a machine with a GPU can tell in one go (docs/gpu.md): comparisons, failures, rates, peers, training.
+#
+#   bench/gpu/all.sh BIN DATA.stk OUT [STEP...]
+#
+# BIN holds stoker, gpu_compare, gpu_damage, gpu_stress, gpu_faults, bench_uploader, libstoker.so.0, libstoker_cuda13.so
+# and libstoker_feed.so, and may hold cuda11/libstoker_cuda11.so and a wheel of stoker. DATA.stk: photographs as tiles.
+# Logs go to OUT, one a step, and the last lines of each to stdout. A step that fails, or runs out of its time, does not
+# stop the others. python3 is the one with torch.
+set -uo pipefail
+
+bin=$(cd "$1" && pwd) data=$(realpath "$2") out=$3
+shift 3
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"
+export LD_LIBRARY_PATH=$bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PYTHONUNBUFFERED=1 TMPDIR=$work
+wanted=" $* "
+
+# step NAME SECONDS LINES: runs the function NAME, shows its last lines.
+step() {
+    [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]] || return 0
+    local begin=$SECONDS rc=0
+    export -f "${1?}"
+    timeout "$2" bash -c "$1" >"$out/$1.txt" 2>&1 || rc=$?
+    echo "== $1: exit $rc, $((SECONDS - begin)) s"
+    tail -n "$3" "$out/$1.txt"
+}
+export bin data here work
+
+machine() {
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+    nproc
+    python3 -c 'import torch, torchvision; print(torch.__version__, torchvision.__version__)'
+}
+
+# 50,000 pictures of 32x32 as raw records, and the photographs as JPEG files.
+prepare() {
+    python3 - "$work/raw.tar" <<'PYTHON'
+import io, os, struct, sys, tarfile
+head = b"BM" + struct.pack("<IHHI", 54 + 3072, 0, 0, 54) + struct.pack("<IiiHHIIiiII", 40, 32, 32, 1, 24, 0, 3072, 0, 0, 0, 0)
+with tarfile.open(sys.argv[1], "w") as tar:
+    for i in range(50000):
+        info = tarfile.TarInfo(f"{i % 10}/{i:05}.bmp")
+        info.size = len(head) + 3072
+        tar.addfile(info, io.BytesIO(head + os.urandom(3072)))
+PYTHON
+    "$bin/stoker" pack --no-progress --encode raw "$work/raw.tar" "$work/raw32.stk"
+    rm "$work/raw.tar"
+    "$bin/stoker" extract --no-progress "$data" "$work/jpeg"
+}
+
+compare() {
+    "$bin/gpu_compare" "$data" cuda 64 | grep -v ^ok
+    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
+    "$bin/gpu_compare" "$work/raw32.stk" cuda 1024 | tail -n 3
+    "$bin/gpu_damage" "$data" cuda 10 | tail -n 1
+}
+
+# The part that nvcc 11.8 built.
+compare_cuda11() {
+    [ -d "$bin/cuda11" ] || { echo "skipped: no cuda11 folder"; return; }
+    export STOKER_CUDA_PATH=$bin/cuda11/libstoker_cuda11.so
+    "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
+    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
+    "$bin/bench_uploader" "$data" batch=256 threads=1 streams=1 resident=1 decode=gpu seconds=1
+    unset STOKER_CUDA_PATH
+    "$bin/bench_uploader" "$data" batch=256 threads=1 streams=1 resident=1 decode=gpu seconds=1
+}
+
+faults() {
+    "$bin/gpu_faults" "$data" cuda
+}
+
+# Two processes on one device.
+processes() {
+    "$bin/gpu_stress" "$data" cuda 600 1 &
+    "$bin/gpu_stress" "$data" cuda 600 2
+    wait
+}
+
+small_images() {
+    for threads in 1 2 4; do
+        for _ in 1 2; do
+            "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=1024 resident=1 threads=$threads seconds=1 repeats=64
+        done
+    done
+    "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=4096 resident=1 threads=2 seconds=1 repeats=64
+}
+
+rates() {
+    for threads in 1 2 8; do
+        "$bin/bench_uploader" "$data" batch=256 threads=$threads decode=gpu seconds=1
+    done
+    for batch in 64 256 1024; do
+        "$bin/bench_uploader" "$data" batch=$batch threads=1 resident=1 seconds=1
+    done
+    "$bin/bench_uploader" "$data" batch=256 threads=15 decode=cpu seconds=2
+}
+
+# What decode=auto comes to.
+choices() {
+    for threads in 1 2 15; do
+        "$bin/bench_uploader" "$data" batch=256 threads=$threads seconds=1
+        "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=1024 threads=$threads seconds=1
+    done
+}
+
+peers() {
+    python3 "$here/compare_decoders.py" "$work/jpeg" --seconds 8
+}
+
+small_training() {
+    for resident in "" --resident; do
+        taskset -c 2,3 timeout 60 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --size 64 \
+            --threads 1 --steps 200 --rounds 3 $resident
+    done
+}
+
+cpu_training() {
+    timeout 90 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --decode cpu --threads 16 \
+        --steps 30 --rounds 3
+}
+
+overlap() {
+    timeout 90 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --steps 20 --rounds 1 \
+        --trace "$work/trace.json"
+    python3 "$here/overlap.py" "$work/trace.json"
+}
+
+python_package() {
+    python3 -m pip install -q --no-index --no-deps --target "$work/site" "$bin"/*.whl || return
+    cp "$bin"/libstoker_cuda13.so "$work/site/stoker/"
+    cd "$here/../.." || return
+    PYTHONPATH=$work/site python3 -m pytest -q -p no:cacheprovider tests/python/test_device.py
+}
+
+sanitizer() {
+    command -v compute-sanitizer || { echo "skipped: no compute-sanitizer"; return; }
+    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_compare" "$work/raw32.stk" cuda 2048 | tail -n 4
+    compute-sanitizer --tool racecheck --error-exitcode 3 "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=64 \
+        resident=1 threads=1 seconds=0.2 | tail -n 4
+}
+
+step machine 30 4
+step prepare 60 4
+step compare 60 20
+step compare_cuda11 60 6
+step small_images 30 8
+step rates 40 8
+step choices 40 8
+step faults 40 25
+step processes 40 4
+step python_package 60 8
+step overlap 100 3
+step small_training 130 4
+step cpu_training 100 2
+step peers 90 12
+step sanitizer 90 10
