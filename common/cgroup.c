@@ -15,6 +15,8 @@
 
 #include <stoker/cpu.h>
 
+#include "common/mounts.h"
+
 /* A mounted hierarchy and this process's place in it. */
 typedef struct hierarchy {
     bool v2;
@@ -67,44 +69,6 @@ static bool own_group(const char *root, const char *controller, bool v2, char *g
     return false;
 }
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *text)
-{
-    char *out = text;
-    for (const char *p = text; *p != '\0'; p++) {
-        if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
-            p[3] <= '7') {
-            *out++ = (char)((p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0'));
-            p += 3;
-        } else {
-            *out++ = *p;
-        }
-    }
-    *out = '\0';
-}
-
-/* One line of mountinfo: "id parent major:minor ROOT MOUNT options [optional]* - TYPE source SUPER". */
-static bool parse_mount(char *line, char **mount_root, char **mount, char **type, char **super)
-{
-    char *fields[6], *save = NULL;
-    char *dash = strstr(line, " - ");
-    if (dash == NULL) return false;
-    *dash = '\0';
-    for (int i = 0; i < 6; i++) {
-        fields[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
-        if (fields[i] == NULL) return false;
-    }
-    *mount_root = fields[3];
-    *mount = fields[4];
-    *type = strtok_r(dash + 3, " ", &save);
-    char *source = *type == NULL ? NULL : strtok_r(NULL, " ", &save);
-    *super = source == NULL ? NULL : strtok_r(NULL, " ", &save);
-    if (*super == NULL) return false;
-    unescape(*mount_root);
-    unescape(*mount);
-    return true;
-}
-
 /* The group's folder below the mount: its path without the mount's root; the mount point itself when the two
  * have nothing in common (a bind mount of another group). */
 static bool place_group(hierarchy *h, const char *mount_root, const char *group)
@@ -131,14 +95,13 @@ static bool find_hierarchy(const char *root, const char *controller, bool v2, hi
     size_t capacity = 0;
     bool found = false;
     while (!found && getline(&line, &capacity, file) > 0) {
-        char *mount_root, *mount, *type, *super;
-        line[strcspn(line, "\n")] = '\0';
-        if (!parse_mount(line, &mount_root, &mount, &type, &super)) continue;
-        if (v2 ? strcmp(type, "cgroup2") != 0 : strcmp(type, "cgroup") != 0 || !list_has(super, controller))
+        stk_mount m;
+        if (!stk_mount_parse(line, &m)) continue;
+        if (v2 ? strcmp(m.type, "cgroup2") != 0 : strcmp(m.type, "cgroup") != 0 || !list_has(m.super, controller))
             continue;
         h->v2 = v2;
-        n = snprintf(h->mount, sizeof h->mount, "%s", mount);
-        found = n >= 0 && (size_t)n < sizeof h->mount && place_group(h, mount_root, group);
+        n = snprintf(h->mount, sizeof h->mount, "%s", m.point);
+        found = n >= 0 && (size_t)n < sizeof h->mount && place_group(h, m.root, group);
     }
     free(line);
     fclose(file);
@@ -240,6 +203,65 @@ static void look_memory_v2(const char *root, const char *folder, void *user)
 static void look_memory_v1(const char *root, const char *folder, void *user)
 {
     take_limit(root, folder, "memory.limit_in_bytes", user);
+}
+
+/* What the group has in use and could not give back: page cache of files is dropped on demand, tmpfs is not (both
+ * versions list tmpfs pages with the anonymous ones, not in active_file and inactive_file). */
+static bool memory_in_use(const char *root, const char *folder, const char *name, const char *prefix, uint64_t *used)
+{
+    char text[16384], word[64];
+    uint64_t total = 0, cache = 0;
+    if (!read_value(root, folder, name, text, sizeof text)) return false;
+    if (!parse_positive(text, NULL, &total) && text[0] != '0') return false;
+    if (read_value(root, folder, "memory.stat", text, sizeof text)) {
+        static const char *const lists[] = {"active_file", "inactive_file"};
+        char *save = NULL;
+        for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+            for (int i = 0; i < 2; i++) {
+                uint64_t value;
+                snprintf(word, sizeof word, "%s%s ", prefix, lists[i]);
+                if (strncmp(line, word, strlen(word)) == 0 && parse_positive(line + strlen(word), NULL, &value))
+                    cache += value;
+            }
+        }
+    }
+    *used = total > cache ? total - cache : 0;
+    return true;
+}
+
+/* The smallest room of all levels. */
+static void take_room(limit *room, const limit *l, uint64_t used)
+{
+    uint64_t free_bytes = l->n_bytes > used ? l->n_bytes - used : 0;
+    if (!room->found || free_bytes < room->n_bytes) room->n_bytes = free_bytes;
+    room->found = true;
+}
+
+static void look_room_v2(const char *root, const char *folder, void *user)
+{
+    limit l = {0};
+    uint64_t used;
+    take_limit(root, folder, "memory.max", &l);
+    take_limit(root, folder, "memory.high", &l);
+    if (l.found && memory_in_use(root, folder, "memory.current", "", &used)) take_room(user, &l, used);
+}
+
+static void look_room_v1(const char *root, const char *folder, void *user)
+{
+    limit l = {0};
+    uint64_t used;
+    take_limit(root, folder, "memory.limit_in_bytes", &l);
+    if (l.found && memory_in_use(root, folder, "memory.usage_in_bytes", "total_", &used)) take_room(user, &l, used);
+}
+
+bool stk_cgroup_memory_room(const char *root, uint64_t *n_bytes)
+{
+    limit room = {0};
+    hierarchy h;
+    if (find_hierarchy(root, "memory", false, &h)) walk_up(root, &h, look_room_v1, &room);
+    if (find_hierarchy(root, "memory", true, &h)) walk_up(root, &h, look_room_v2, &room);
+    *n_bytes = room.n_bytes;
+    return room.found;
 }
 
 bool stk_cgroup_cpu_quota(const char *root, double *cpus)

@@ -18,6 +18,10 @@ bool stk_cgroup_cpu_quota(const char *root, double *cpus);
  * above memory.high is slowed down to a crawl). False when there is none. */
 bool stk_cgroup_memory_limit(const char *root, uint64_t *n_bytes);
 
+/* What is left of that limit, in bytes: the smallest limit - used of all groups up to the mount point, where page
+ * cache that can be dropped does not count as used and tmpfs does. False when there is no limit. */
+bool stk_cgroup_memory_room(const char *root, uint64_t *n_bytes);
+
 /* Threads for n_affine CPUs in the affinity mask under the quota found below root: the quota is rounded down
  * (a thread more would be throttled, and a throttled one holds up its batch), and the result is at least 1. */
 int stk_usable_threads_of(const char *root, int n_affine);

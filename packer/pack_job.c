@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/fail.h"
+#include "common/remove_tree.h"
 #include "format/folder.h"
-#include "packer/remove_tree.h"
 
 /* a + b as a new string. */
 static stk_status join(const char *a, const char *b, char **out, stk_error *error)

@@ -15,10 +15,10 @@
 
 #include "common/buffer.h"
 #include "common/checked.h"
+#include "common/clock.h"
 #include "common/fail.h"
 #include "common/hash.h"
 #include "format/array_layout.h"
-#include "reader/clock.h"
 #include "reader/dataset_internal.h"
 #include "reader/loader_team.h"
 #include "reader/sample_render.h"

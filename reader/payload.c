@@ -12,11 +12,11 @@
 #include "common/buffer.h"
 #include "common/cgroup.h"
 #include "common/checked.h"
+#include "common/clock.h"
 #include "common/fail.h"
+#include "common/file_system.h"
 #include "common/hash.h"
 #include "reader/bitmap.h"
-#include "reader/clock.h"
-#include "reader/file_system.h"
 #include "reader/mirror.h"
 
 enum {

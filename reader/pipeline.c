@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "common/checked.h"
+#include "common/clock.h"
 #include "common/fail.h"
-#include "reader/clock.h"
 
 enum { CHUNK_NS = 25000 }; /* work a claim: long against the lock, short against a batch */
 

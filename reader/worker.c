@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/fail.h"
 #include "common/rng.h"
-#include "reader/clock.h"
 #include "reader/sample_render.h"
 
 enum {

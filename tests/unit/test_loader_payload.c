@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "common/file_system.h"
 #include "reader/dataset_internal.h"
-#include "reader/file_system.h"
 #include "support/damage.h"
 #include "support/image_shard.h"
 #include "support/temporary.h"

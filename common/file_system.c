@@ -2,7 +2,7 @@
  *
  * A list of what may be mapped, not of what may not: rented machines mount file systems nobody has heard of, and
  * a page fault that meets a network error there kills the process. */
-#include "reader/file_system.h"
+#include "common/file_system.h"
 
 #include <stddef.h>
 #include <stdint.h>

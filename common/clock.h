@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STK_READER_CLOCK_H
-#define STK_READER_CLOCK_H
+#ifndef STK_COMMON_CLOCK_H
+#define STK_COMMON_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

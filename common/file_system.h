@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What kind of file system a file lies on, as far as reading it is concerned. */
-#ifndef STK_READER_FILE_SYSTEM_H
-#define STK_READER_FILE_SYSTEM_H
+#ifndef STK_COMMON_FILE_SYSTEM_H
+#define STK_COMMON_FILE_SYSTEM_H
 
 typedef enum stk_fs_kind {
     STK_FS_MEMORY, /* tmpfs, ramfs, hugetlbfs: always resident */

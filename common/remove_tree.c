@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "packer/remove_tree.h"
+#include "common/remove_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
