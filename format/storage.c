@@ -24,6 +24,7 @@ typedef struct probe {
 } probe;
 
 typedef struct container {
+    const char *name;
     bool (*matches)(const probe *p);
     stk_status (*open)(const char *path, const stk_dataset_options *options, stk_storage **out,
                        stk_error *error);
@@ -64,9 +65,9 @@ static stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_opti
 #endif
 
 static const container containers[] = {
-    {is_folder, stk_folder_open},
-    {is_shard, stk_shard_open},
-    {is_hdf5, stk_hdf5_storage_open},
+    {"stk-folder", is_folder, stk_folder_open},
+    {"stk", is_shard, stk_shard_open},
+    {"hdf5", is_hdf5, stk_hdf5_storage_open},
 };
 
 /* HDF5's signature stands at 0, or behind a user block of 512, 1024, 2048 ... bytes. */
@@ -101,6 +102,15 @@ static stk_status take_probe(const char *path, probe *p, stk_error *error)
     return status;
 }
 
+static stk_status no_container(const char *path, const probe *p, stk_error *error)
+{
+    if (!p->is_folder && p->n_bytes == 0) return stk_fail(error, STK_ERR_CORRUPT, "%s: is empty", path);
+    return stk_fail(error, STK_ERR_UNSUPPORTED,
+                    "%s: not a packed data set (a .stk file, an HDF5 file or a folder with %s); pack "
+                    "images with 'stoker pack'",
+                    path, STK_FOLDER_MANIFEST);
+}
+
 stk_status stk_storage_open(const char *path, const stk_dataset_options *options, stk_storage **out,
                             stk_error *error)
 {
@@ -112,11 +122,17 @@ stk_status stk_storage_open(const char *path, const stk_dataset_options *options
     }
     /* A shard whose very beginning is lost may still hold whole records. */
     if (options != NULL && options->salvage) return stk_shard_salvage(path, out, error);
-    if (p.n_bytes == 0) return stk_fail(error, STK_ERR_CORRUPT, "%s: is empty", path);
-    return stk_fail(error, STK_ERR_UNSUPPORTED,
-                    "%s: not a packed data set (a .stk file, an HDF5 file or a folder with %s); pack "
-                    "images with 'stoker pack'",
-                    path, STK_FOLDER_MANIFEST);
+    return no_container(path, &p, error);
+}
+
+stk_status stk_storage_sniff(const char *path, const char **name, stk_error *error)
+{
+    *name = NULL;
+    probe p;
+    STK_TRY(take_probe(path, &p, error));
+    for (size_t i = 0; i < sizeof containers / sizeof containers[0] && *name == NULL; i++)
+        if (containers[i].matches(&p)) *name = containers[i].name;
+    return *name != NULL ? STK_OK : no_container(path, &p, error);
 }
 
 void stk_storage_close(stk_storage **storage)

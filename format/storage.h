@@ -95,4 +95,8 @@ stk_status stk_storage_open(const char *path, const stk_dataset_options *options
                             stk_error *error);
 void stk_storage_close(stk_storage **storage);
 
+/* What lies at path, without opening it: "stk", "stk-folder" (whether it has a manifest is not looked at) or "hdf5".
+ * STK_ERR_UNSUPPORTED for anything else. *name is static text. */
+stk_status stk_storage_sniff(const char *path, const char **name, stk_error *error);
+
 #endif

@@ -18,6 +18,7 @@ extern const cli_command command_repair;
 extern const cli_command command_bench;
 extern const cli_command command_merge;
 extern const cli_command command_cache;
+extern const cli_command command_stage;
 
 /* Options that several commands share, for their tables. T is the argument struct's type. */
 #define OPTION_JSON(T, member, what)                                                                         \

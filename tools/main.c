@@ -12,8 +12,8 @@
 
 static const cli_command *const commands[] = {&command_pack,    &command_info,   &command_ls,
                                               &command_extract, &command_export, &command_verify,
-                                              &command_repair,  &command_bench,
-                                              &command_merge,   &command_cache,  NULL};
+                                              &command_repair,  &command_bench,  &command_merge,
+                                              &command_cache,   &command_stage,  NULL};
 
 static const char description[] =
     "stoker packs folders of small image files into a few big files, once, and feeds training batches out of "

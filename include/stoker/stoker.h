@@ -15,6 +15,7 @@
 #include <stoker/merge.h>
 #include <stoker/pack.h>
 #include <stoker/repair.h>
+#include <stoker/stage.h>
 #include <stoker/status.h>
 #include <stoker/transform.h>
 #include <stoker/types.h>

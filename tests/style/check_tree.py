@@ -34,12 +34,13 @@ LAYERS = {
     "common": {"common"},
     "format": {"format", "common"},
     "codec": {"codec", "common"},
+    "staging": {"staging", "format", "common"},
     "packer": {"packer", "format", "codec", "common"},
-    "reader": {"reader", "format", "codec", "common"},
+    "reader": {"reader", "staging", "format", "codec", "common"},
     "gpu_upload": {"gpu_upload", "common", "codec"},
     "tools": set(), "examples": set(), "bench": set(), "python": set(),
 }
-LIBRARY = ("common", "format", "codec", "packer", "reader", "gpu_upload")
+LIBRARY = ("common", "format", "codec", "staging", "packer", "reader", "gpu_upload")
 # A forked child must not return into its parent's program.
 MAY_EXIT = {"format/hdf5/hdf5_child.c": {"_exit"}}
 NOT_IN_LIBRARY = re.compile(r"(?<![\w.>])(printf|puts|putchar|fprintf|perror|exit|_exit|abort|assert)\s*\(")
@@ -147,6 +148,7 @@ def self_test():
         "codec/a.c": (spdx + "#include <png.h>\n", "may only be included"),
         "reader/b.c": (spdx + '#include "packer/x.h"\n', "may not include"),
         "format/c.c": (spdx + '#include "codec/codec.h"\n', "may not include"),
+        "staging/l.c": (spdx + '#include "reader/x.h"\n', "may not include"),
         "tools/d.c": (spdx + '#include "common/file.h"\n', "may not include"),
         "common/e.c": (spdx + "void f(void) { abort(); }\n", "in the library"),
         "common/g.c": ("int x;\n", "no SPDX"),
