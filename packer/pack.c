@@ -56,7 +56,16 @@ typedef struct pack {
     stk_recipe recipe;
     bool hdf5;        /* the output is an HDF5 file */
     stk_uniform size; /* of its images, when they are raw and of one size */
+    bool again;       /* they are not: `size` was corrected, and all begins anew */
 } pack;
+
+/* What an attempt that ended so hands to the next. */
+typedef struct lesson {
+    bool learnt;
+    stk_uniform size;
+    double started;
+    uint64_t n_told; /* issues that the caller has heard of */
+} lesson;
 
 static stk_status make_columns(pack *p, stk_error *error)
 {
@@ -155,6 +164,10 @@ static stk_status take_product(void *user, const stk_source *source, const stk_p
     STK_TRY(stk_settle_policy(&p->options, path, product, error));
     if (product->fate == STK_FATE_RECORD) {
         stk_record record = product->record;
+        if (p->size.found && !stk_uniform_holds(&p->size, &record)) {
+            p->again = true;
+            return stk_fail(error, STK_ERR_CANCELLED, "%s: differs from the images before in size or channels", path);
+        }
         fill_cells(p, source, path, n);
         record.cells = p->cells;
         STK_TRY(stk_output_add(p->output, &record, error));
@@ -179,9 +192,11 @@ static bool tick_scan(void *user, uint64_t n_files)
 static stk_pipeline make_pipeline(pack *p)
 {
     stk_permutation_init(&p->shuffle, p->sources.n, p->options.shuffle_seed, 0);
+    /* When all were grey so far, one in colour must show, not be made grey. */
+    uint8_t channels = p->size.channels == 3 ? 3 : 0;
     p->recipe = (stk_recipe){.options = &p->options,
                              .tables = p->tables,
-                             .channels = (uint8_t)p->size.channels,
+                             .channels = channels,
                              .previous = &p->previous,
                              .cache = &p->cache};
     return (stk_pipeline){
@@ -280,18 +295,21 @@ static stk_status finish(pack *p, stk_error *error)
 
 /* HDF5 wants to know the images' size first. Such a file is written in one go: what a killed run left is of
  * no use. */
-static stk_status prepare_hdf5(pack *p, stk_error *error)
+static stk_status prepare_hdf5(pack *p, const lesson *before, stk_error *error)
 {
     if (!p->hdf5) return STK_OK;
     stk_pipeline pipeline = make_pipeline(p);
     p->options.resume = false;
     stk_report_phase(&p->report, "check");
-    STK_TRY(stk_uniform_find(&pipeline, &p->options, &p->size, error));
+    if (before->learnt)
+        p->size = before->size;
+    else
+        STK_TRY(stk_uniform_guess(&pipeline, &p->options, &p->size, error));
     if (p->size.found) p->options.encode = STK_ENCODE_RAW;
     return STK_OK;
 }
 
-static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *error)
+static stk_status prepare(pack *p, const char *src, const char *dst, const lesson *before, stk_error *error)
 {
     STK_TRY(stk_hdf5_wanted(dst, &p->options, &p->hdf5, error));
     STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
@@ -302,7 +320,7 @@ static stk_status prepare(pack *p, const char *src, const char *dst, stk_error *
     stk_report_found(&p->report, 0);
     choose_part(p);
     p->report.files_total = p->end - p->first;
-    STK_TRY(prepare_hdf5(p, error));
+    STK_TRY(prepare_hdf5(p, before, error));
     uint64_t id = 0;
     stk_pack_options whole = p->options;
     whole.part = whole.n_parts = 0;
@@ -364,23 +382,41 @@ static int64_t real_time_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *options,
-                    stk_pack_report *report, stk_error *error)
+/* *again: nothing stays of this attempt, but what it learnt will make the next one succeed. */
+static stk_status pack_once(const char *src, const char *dst, const stk_pack_options *options, lesson *learning,
+                            bool *again, stk_pack_report *report, stk_error *error)
 {
     pack p = {.job = {.lock_fd = -1}, .log = {.file = STK_FILE_CLOSED}};
     stk_status status = STK_OK;
-    if (report != NULL) *report = (stk_pack_report){0};
-    if (dst == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "no output was named");
     STK_TRY(stk_pack_options_read(options, &p.options, error));
     STK_TRY(stk_report_open(&p.options, &p.report, error));
+    if (learning->learnt) stk_report_goes_on(&p.report, learning->started, learning->n_told);
     p.trusted_ns = real_time_ns() - RACY_NS;
-    STK_GOTO(prepare(&p, src, dst, error));
+    STK_GOTO(prepare(&p, src, dst, learning, error));
     STK_GOTO(open_output(&p, error));
     STK_GOTO(run_pipeline(&p, error));
     STK_GOTO(finish(&p, error));
 cleanup:
+    *again = p.again && status == STK_ERR_CANCELLED && stk_report_tick(&p.report, true);
+    if (*again) *learning = (lesson){true, p.size, p.report.started, p.report.n_issues};
+    else if (p.again && status == STK_ERR_CANCELLED) (void)stk_fail(error, status, "cancelled");
     keep_for_later(&p, status);
     if (report != NULL) fill_report(&p, report);
     pack_free(&p);
+    return status;
+}
+
+stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *options,
+                    stk_pack_report *report, stk_error *error)
+{
+    lesson learning = {0};
+    bool again = false;
+    stk_status status;
+    if (report != NULL) *report = (stk_pack_report){0};
+    if (dst == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "no output was named");
+    /* Twice at most: to three channels, and to images of no common size. */
+    do
+        status = pack_once(src, dst, options, &learning, &again, report, error);
+    while (again);
     return status;
 }

@@ -24,6 +24,12 @@ stk_status stk_report_open(const stk_pack_options *options, stk_report *out, stk
     return STK_OK;
 }
 
+void stk_report_goes_on(stk_report *report, double started, uint64_t n_told)
+{
+    report->started = started;
+    report->n_told = n_told;
+}
+
 stk_status stk_report_open_file(stk_report *report, const char *path, stk_error *error)
 {
     return stk_text_file_open(path, &report->file, error);
@@ -76,6 +82,7 @@ static stk_status write_issue(stk_report *report, const char *path, const stk_pr
 static stk_status queue_issue(stk_report *report, const char *path, const stk_product *p, stk_error *error)
 {
     const char *const parts[] = {path, p->action, p->kind, p->reason};
+    if (report->n_issues++ < report->n_told) return STK_OK;
     for (int i = 0; i < 4; i++)
         STK_TRY(stk_buffer_append(&report->issues, parts[i], strlen(parts[i]) + 1, error));
     return STK_OK;

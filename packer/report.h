@@ -26,9 +26,13 @@ typedef struct stk_report {
     uint64_t hints;
     const char *phase;
     stk_buffer issues; /* waiting for the caller's thread: path, action, kind, reason as strings */
+    uint64_t n_issues; /* so far */
+    uint64_t n_told;   /* the first ones, of which the caller has heard already */
 } stk_report;
 
 stk_status stk_report_open(const stk_pack_options *options, stk_report *out, stk_error *error);
+/* This pack begins anew what one before it had begun at `started`: its first n_told issues are not told twice. */
+void stk_report_goes_on(stk_report *report, double started, uint64_t n_told);
 stk_status stk_report_open_file(stk_report *report, const char *path, stk_error *error);
 void stk_report_close(stk_report *report);
 

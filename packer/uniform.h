@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether all images of a pack will have one size, found from their headers before any is encoded: what an
- * HDF5 data set images[N, H, W, C] needs to know first. */
+ * Whether all images of a pack will have one size: what an HDF5 data set images[N, H, W, C] needs to know before
+ * the first is written. Looking at every image first would read the source twice (a third more time for small
+ * images, twice the traffic on a network disk), so a sample is looked at and the pack itself finds out: a record
+ * that does not keep to the guess ends it, and it begins anew with what is known then. */
 #ifndef STK_PACKER_UNIFORM_H
 #define STK_PACKER_UNIFORM_H
 
@@ -12,10 +14,14 @@ typedef struct stk_uniform {
     uint32_t width, height, channels; /* of every image, when found */
 } stk_uniform;
 
-/* Looks at the positions first .. end - 1 of the pipeline with these options; stops at the first image that
- * differs. Of the pipeline only sources, shuffle, range, threads and tick with its user are used. Images that
- * cannot be read are passed over: they will be left out. */
-stk_status stk_uniform_find(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
-                            stk_error *error);
+/* Looks at a few stretches of the positions first .. end - 1 of the pipeline with these options. Of the pipeline
+ * only sources, shuffle, range, threads and tick with its user are used. Images that would be left out do not
+ * count; where the sample holds no other ones, all positions are looked at. */
+stk_status stk_uniform_guess(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
+                             stk_error *error);
+
+/* Whether a record keeps to the guess. If not, *size becomes what is known now: three channels (grey ones are
+ * widened where colour ones are among them), or nothing common. */
+bool stk_uniform_holds(stk_uniform *size, const stk_record *record);
 
 #endif

@@ -17,7 +17,8 @@
 #include "format/hdf5/hdf5_meta.h"
 
 enum {
-    WRITE_STEP = 4 << 20,       /* payload bytes gathered before a pwrite */
+    WRITE_STEP = 1 << 20,       /* payload bytes gathered before a pwrite: what a core's cache holds */
+    DIRECT_BYTES = 256 << 10,   /* records from here on are written from where they lie */
     DEFAULT_CHUNK = 1 << 20,    /* bytes of a chunk when none is asked for */
     COPY_STEP = 1 << 20
 };
@@ -229,9 +230,17 @@ static stk_status submit_chunk(stk_hdf5_writer *w, stk_error *error)
 
 static stk_status add_payload(stk_hdf5_writer *w, const stk_record *record, stk_error *error)
 {
-    STK_TRY(stk_buffer_append(&w->pending, record->payload, record->n_bytes, error));
-    if (filtered(w)) return w->pending.n_bytes == chunk_bytes(&w->shape) ? submit_chunk(w, error) : STK_OK;
-    return w->pending.n_bytes >= WRITE_STEP ? flush_payload(w, error) : STK_OK;
+    if (filtered(w)) {
+        STK_TRY(stk_buffer_append(&w->pending, record->payload, record->n_bytes, error));
+        return w->pending.n_bytes == chunk_bytes(&w->shape) ? submit_chunk(w, error) : STK_OK;
+    }
+    if (w->pending.n_bytes + record->n_bytes > WRITE_STEP || record->n_bytes >= DIRECT_BYTES)
+        STK_TRY(flush_payload(w, error));
+    if (record->n_bytes < DIRECT_BYTES)
+        return stk_buffer_append(&w->pending, record->payload, record->n_bytes, error);
+    STK_TRY(stk_file_write_at(&w->file, record->payload, record->n_bytes, w->shape.head_bytes + w->written, error));
+    w->written += record->n_bytes;
+    return STK_OK;
 }
 
 static stk_status check_record(const stk_hdf5_writer *w, const stk_record *r, stk_error *error)

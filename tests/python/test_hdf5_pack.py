@@ -154,6 +154,65 @@ def test_grey_among_colour(tmp_path: Path) -> None:
     assert by_h5py(tmp_path / "l.h5")["shape"] == [3, 9, 8, 1]
 
 
+def write_many(folder: Path, odd: dict[int, bytes], n: int = 400, grey: bool = False) -> None:
+    """n pictures of 8x6 in one class, but for those named by number. The pack looks at 32 of 400 before it begins:
+    at 0..3, 50..53, 100..103 and so on."""
+    (folder / "a").mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    head = b"P5 8 6 255\n" if grey else b"P6 8 6 255\n"
+    for i in range(n):
+        pixels = rng.integers(0, 256, 8 * 6 * (1 if grey else 3), np.uint8).tobytes()
+        (folder / "a" / f"{i:04}.ppm").write_bytes(odd.get(i, head + pixels))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("place", [1, 199, 399])
+def test_one_differs_late(tmp_path: Path, place: int, threads: int) -> None:
+    """One picture of another size, found before or during the pack, makes records of their own sizes of all; what
+    was begun leaves nothing, and nothing is told twice."""
+    broken = b"P6 8 6 255\nshort"
+    write_many(tmp_path / "x", {place: b"P6 5 7 255\n" + bytes(5 * 7 * 3), 7: broken, 390: broken})
+    told: list[str] = []
+    report = stoker.pack(
+        tmp_path / "x", tmp_path / "x.h5", threads=threads, on_issue=lambda issue: told.append(issue.path)
+    )
+    assert (report.records, report.skipped, report.files) == (398, 2, 400)
+    assert told == ["a/0007.ppm", "a/0390.ppm"]
+    assert len((tmp_path / "x.h5.report.jsonl").read_text().splitlines()) == 3
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x", "x.h5", "x.h5.report.jsonl", "x.h5.sources"]
+    stoker.pack(tmp_path / "x", tmp_path / "y.stk")
+    same_everywhere(tmp_path / "x.h5", tmp_path / "y.stk", every=7)
+    assert by_h5py(tmp_path / "x.h5")["contiguous"]
+    with pytest.raises(stoker.Error, match="only for images of one size"):
+        stoker.pack(tmp_path / "x", tmp_path / "z.h5", threads=threads, hdf5_filter="gzip")
+    assert not list(tmp_path.glob("z.h5*"))
+
+
+@pytest.mark.parametrize("place", [1, 199, 399])
+def test_one_in_colour_late(tmp_path: Path, place: int) -> None:
+    write_many(tmp_path / "x", {place: b"P6 8 6 255\n" + bytes(range(144))}, grey=True)
+    stoker.pack(tmp_path / "x", tmp_path / "x.h5")
+    assert by_h5py(tmp_path / "x.h5")["shape"] == [400, 6, 8, 3]
+    ds = stoker.open(tmp_path / "x.h5")
+    for i in (0, 1, 199, 399):
+        want = np.asarray(Image.open(tmp_path / "x" / "a" / f"{i:04}.ppm").convert("RGB"))
+        assert np.array_equal(ds.image(i), want)
+
+
+@pytest.mark.parametrize("place", [1, 199])
+def test_what_is_left_out_has_no_size(tmp_path: Path, place: int) -> None:
+    """A picture of another size that is damaged, and so left out, does not keep the others from being uniform."""
+    write_many(tmp_path / "x", {place: b"P6 50 70 255\n" + bytes(60)})
+    assert stoker.pack(tmp_path / "x", tmp_path / "x.h5").skipped == 1
+    assert by_h5py(tmp_path / "x.h5")["shape"] == [399, 6, 8, 3]
+
+
+def test_nothing_readable_in_the_sample(tmp_path: Path) -> None:
+    write_many(tmp_path / "x", {i: b"P6 8 6 255\n" for i in range(400) if i % 50 < 40})
+    assert stoker.pack(tmp_path / "x", tmp_path / "x.h5").records == 80
+    assert by_h5py(tmp_path / "x.h5")["shape"] == [80, 6, 8, 3]
+
+
 def test_manifest_columns(tmp_path: Path, table: Path) -> None:
     source = table.parent / "table.csv"
     stoker.pack(source, tmp_path / "x.h5")
