@@ -210,6 +210,19 @@ stk_slot_allocator stk_upload_allocator(const stk_uploader *u)
     return (stk_slot_allocator){.user = u->share, .acquire = acquire_pinned, .release = release_pinned};
 }
 
+static stk_status size_columns(stk_uploader *u, stk_error *error)
+{
+    const stk_loader_options *o = &u->loader_options;
+    u->column_sizes = calloc((size_t)o->n_columns + 1, sizeof *u->column_sizes);
+    if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
+    for (uint32_t c = 0; c < o->n_columns; c++) {
+        stk_column column;
+        STK_TRY(stk_dataset_column(u->dataset, o->columns[c], &column, error));
+        u->column_sizes[c] = stk_type_size(column.type) * column.n_items;
+    }
+    return STK_OK;
+}
+
 static stk_status open_loader(stk_uploader *u, stk_error *error)
 {
     stk_loader_options o = u->loader_options;
@@ -220,13 +233,6 @@ static stk_status open_loader(stk_uploader *u, stk_error *error)
     o.log = stk_gpu_share_log;
     o.log_user = u->share;
     o.ranges = (stk_ranges){.push = u->share->backend->range_push, .pop = u->share->backend->range_pop};
-    u->column_sizes = calloc((size_t)o.n_columns + 1, sizeof *u->column_sizes);
-    if (u->column_sizes == NULL) return stk_fail_memory(error, "columns");
-    for (uint32_t c = 0; c < o.n_columns; c++) {
-        stk_column column;
-        STK_TRY(stk_dataset_column(u->dataset, o.columns[c], &column, error));
-        u->column_sizes[c] = stk_type_size(column.type) * column.n_items;
-    }
     return stk_loader_open(u->dataset, &o, &u->loader, error);
 }
 
@@ -253,6 +259,7 @@ static void init_locks(stk_uploader *u)
 static stk_status open_all(stk_uploader *u, stk_error *error)
 {
     const stk_gpu_backend *k;
+    STK_TRY(size_columns(u, error));
     const stk_gpu_log log = {.write = u->loader_options.log, .user = u->loader_options.log_user};
     STK_TRY(stk_gpu_share_open(u->options.backend, u->options.device, log, &u->share, error));
     k = u->share->backend;

@@ -41,6 +41,7 @@ static void the_cheaper_side_is_chosen(void)
 
 static stk_uploader *open_with(const char *backend, stk_decode decode, stk_resident resident)
 {
+    static const uint32_t columns[] = {IMAGE_COLUMN_NUMBER};
     stk_loader_options o;
     stk_uploader_options u;
     stk_uploader *out = NULL;
@@ -49,6 +50,8 @@ static stk_uploader *open_with(const char *backend, stk_decode decode, stk_resid
     o.transform.out_width = o.transform.out_height = SIDE;
     o.batch_size = BATCH;
     o.n_threads = 2;
+    o.columns = columns;
+    o.n_columns = 1;
     stk_uploader_options_init(&u);
     u.backend = backend;
     u.decode = decode;
@@ -70,6 +73,7 @@ static void expect(const char *backend, stk_decode decode, stk_resident resident
         CHECK_OK(stk_uploader_next(want, NULL, -1, &b, &error));
         CHECK_OK(stk_device_batch_read(a, a->data, x, sizeof x, &error));
         CHECK_OK(stk_device_batch_read(b, b->data, y, sizeof y, &error));
+        CHECK(a->n_columns == 1 && b->n_columns == 1);
         CHECK(memcmp(x, y, sizeof x) == 0 && memcmp(a->ids, b->ids, BATCH * sizeof *a->ids) == 0);
         stk_device_batch_release(a, NULL);
         stk_device_batch_release(b, NULL);
