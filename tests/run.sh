@@ -27,6 +27,7 @@ with one line of counts. Without names: all groups but slow and fuzz.
   tsan        tests with threads under ThreadSanitizer, with 2 and with 4 threads
   valgrind    the command and some unit tests under valgrind
   python      the wheel in bare environments; pixels against Pillow 13 and 12.3; the corpus
+  docs        the site without warnings; what its pages show, the Python examples and the notebook (downloads torch)
   quickstart  ./quickstart from an empty build folder
   slow        tests that take minutes (by name only)
   fuzz        each fuzz target for STOKER_FUZZ_SECONDS (default 60) (by name only)
@@ -36,7 +37,7 @@ counts as failed; without it such tests count as skipped.
 TEXT
 }
 
-default_groups=(style unit cli corpus golden headers symbols consumer clang asan tsan valgrind python quickstart)
+default_groups=(style unit cli corpus golden headers symbols consumer clang asan tsan valgrind python docs quickstart)
 install=1
 groups=()
 while [ $# -gt 0 ]; do
@@ -380,6 +381,18 @@ group_python() {
     for name in python-pillow13 python-pillow12; do
         from_junit "$name" "$logs/$name.xml"
     done
+}
+
+group_docs() {
+    STOKER_JUNIT_DIR=$PWD/$logs tests/docs/run.sh >"$logs/docs.log" 2>&1
+    local code=$?
+    if [ "$code" -ne 0 ] && [ ! -e "$logs/docs.xml" ]; then
+        record failed "wheel and environment"
+        tail -n 40 "$logs/docs.log" | sed 's/^/    /'
+        return
+    fi
+    record passed "wheel and environment"
+    from_junit docs "$logs/docs.xml"
 }
 
 group_quickstart() {

@@ -3,8 +3,10 @@
 
     python find_batch_size.py --model resnet50 --size 224 [--device cuda] [--limit 4096]
 
-Only running out of memory counts as "too large"; any other error is shown as it is. Prints what each try used,
-an estimate from a straight line through the first two, and the answer rounded down to a multiple of 8.
+Only running out of memory counts as "too large"; any other error is shown as it is. Prints, for each try, the
+memory measured and an estimate: weights, gradients and momentum, and what autograd keeps for the backward pass,
+counted at batch sizes 1 and 2. Ends with the answer rounded down to a multiple of 8. On the CPU nothing is
+measured, and --limit-bytes, compared with the estimate, stands in for a smaller GPU.
 """
 
 import argparse
@@ -22,41 +24,67 @@ def out_of_memory(error):
     return (kind and isinstance(error, kind)) or "out of memory" in text or "can't allocate memory" in text
 
 
-def try_batch(make_model, batch_size, size, device, steps=3, limit_bytes=None):
-    """Peak bytes of a few training steps; None when memory ran out. limit_bytes stands in for a smaller GPU."""
-    model = optimizer = images = loss = None
+def training_step(model, optimizer, batch_size, size, device):
+    images = torch.rand(batch_size, 3, size, size, device=device).contiguous(memory_format=torch.channels_last)
+    labels = torch.zeros(batch_size, dtype=torch.long, device=device)
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        loss = nn.functional.cross_entropy(model(images), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+def new_optimizer(model):
+    return torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+
+def kept_bytes(model, batch_size, size, device):
+    """What autograd keeps of one forward pass for the backward pass; memory shared by several tensors once."""
+    kept = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = (storage.nbytes(), tensor)  # the tensor, so that its address stays taken
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        training_step(model, new_optimizer(model), batch_size, size, device)
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    return sum(n_bytes for address, (n_bytes, _) in kept.items() if address not in own)
+
+
+def estimator(make_model, size, device):
+    """A function from batch size to estimated bytes."""
+    model = make_model().to(device, memory_format=torch.channels_last)
+    weights = sum(p.nbytes for p in model.parameters())
+    one, two = (kept_bytes(model, n, size, device) for n in (1, 2))
+    return lambda n: 3 * weights + one + (n - 1) * (two - one)
+
+
+def try_batch(make_model, batch_size, size, device, steps=3):
+    """Peak bytes of a few training steps (0 on the CPU, where nobody counts); None when memory ran out."""
+    model = optimizer = None
     try:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        if limit_bytes is not None and 3 * 4 * batch_size * size * size * 10 > limit_bytes:
-            raise RuntimeError("out of memory (limit set by --limit-bytes)")
         model = make_model().to(device, memory_format=torch.channels_last)
-        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        optimizer = new_optimizer(model)
         for _ in range(steps):
-            images = torch.rand(batch_size, 3, size, size, device=device).contiguous(
-                memory_format=torch.channels_last
-            )
-            with torch.autocast(device.type, dtype=torch.bfloat16):
-                loss = nn.functional.cross_entropy(
-                    model(images), torch.zeros(batch_size, dtype=torch.long, device=device)
-                )
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+            training_step(model, optimizer, batch_size, size, device)
         return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
     except (RuntimeError, MemoryError) as error:
         if not isinstance(error, MemoryError) and not out_of_memory(error):
             raise
         return None
     finally:
-        del model, optimizer, images, loss
+        del model, optimizer
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
 
 def find(attempt, limit):
-    """The largest n <= limit for which attempt(n) is not None: doubling, then bisecting."""
+    """The largest n <= limit for which attempt(n) is not None, to 3 %: doubling, then bisecting."""
     good, bad, n = 0, limit + 1, 1
     while n <= limit:
         if attempt(n) is None:
@@ -81,23 +109,23 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
     device = torch.device(args.device)
-    used = {}
+
+    def make_model():
+        return torchvision.models.get_model(args.model)
+
+    estimate = estimator(make_model, args.size, device)
 
     def attempt(n):
-        peak = try_batch(
-            lambda: torchvision.models.get_model(args.model), n, args.size, device, limit_bytes=args.limit_bytes
-        )
-        print(f"  batch {n:5}: " + ("too large" if peak is None else f"{peak / 2**30:.2f} GiB"), flush=True)
-        if peak is not None:
-            used[n] = peak
+        expected = estimate(n)
+        fits = args.limit_bytes is None or expected <= args.limit_bytes
+        peak = try_batch(make_model, n, args.size, device) if fits else None
+        measured = "too large" if peak is None else f"measured {peak / 2**20:,.0f} MiB" if peak else "fits"
+        print(f"  batch {n:5}: estimated {expected / 2**20:,.0f} MiB, {measured}", flush=True)
         return peak
 
     best = find(attempt, args.limit)
-    if device.type == "cuda" and len(used) >= 2:
-        (a, x), (b, y) = sorted(used.items())[:2]
-        slope = max(1.0, (y - x) / (b - a))
-        total = torch.cuda.get_device_properties(device).total_memory
-        print(f"estimate from the first two tries: {int((total - x) / slope) + a}")
+    if best == 0:
+        raise SystemExit("not even one image fits")
     print(f"largest batch size: {best // 8 * 8 if best >= 8 else best}")
 
 

@@ -77,7 +77,7 @@ def train(model, loader, val, n_val, args, say=print):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.lr, total_steps=args.epochs * len(loader))
     loss_function = nn.CrossEntropyLoss(label_smoothing=0.1)
     mixed = device.type == "cuda"
-    scaler = torch.cuda.amp.GradScaler(enabled=mixed)
+    scaler = torch.amp.GradScaler(device.type, enabled=mixed)
     result = 0.0
     start = time.perf_counter()
     for epoch in range(args.epochs):

@@ -6,7 +6,8 @@
 
 What a good recipe has, each part a few lines: mixed precision (bf16, or fp16 with a GradScaler), channels_last,
 gradient accumulation, an averaged model (EMA), cosine learning rate with warm-up, label smoothing, checkpoints
-that hold the loader's position, DistributedDataParallel. The rank is found by itself.
+that hold the loader's position, DistributedDataParallel. The rank is found by itself. Needs torch 2.3 or newer.
+On a GPU the images are decoded there; they come as uint8 and are normalised by the model's first layer.
 """
 
 import argparse
@@ -27,7 +28,7 @@ def arguments():
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--epochs", type=int, default=90)
     parser.add_argument("--batch-size", type=int, default=256, help="images a step and GPU")
-    parser.add_argument("--accumulate", type=int, default=1, help="steps whose gradients are added up")
+    parser.add_argument("--accumulate", type=int, default=1, help="batches whose gradients are added up")
     parser.add_argument("--lr", type=float, default=0.5)
     parser.add_argument("--weight-decay", type=float, default=5e-5)
     parser.add_argument("--warmup", type=int, default=5, help="epochs")
@@ -37,7 +38,7 @@ def arguments():
     parser.add_argument("--checkpoint", default="checkpoint.pt")
     parser.add_argument("--checkpoint-steps", type=int, default=1000)
     parser.add_argument("--resume", default="", help="a checkpoint to go on from")
-    parser.add_argument("--max-steps", type=int, default=0, help="stop after this many steps; 0: never")
+    parser.add_argument("--max-steps", type=int, default=0, help="stop after this many batches; 0: never")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     return parser.parse_args()
@@ -100,37 +101,42 @@ def main():
 
     train = stoker.Loader(
         stoker.open(args.train), args.batch_size, transform=stoker.Train(args.size), seed=args.seed,
-        last="drop", device="cpu",
+        last="drop", device=device,
     )  # fmt: skip
     val = stoker.Loader(
-        stoker.open(args.val), args.batch_size, transform=stoker.Eval(args.size), last="pad", device="cpu"
+        stoker.open(args.val), args.batch_size, transform=stoker.Eval(args.size), last="pad", device=device
     )
     n_classes = len(train.dataset.classes) or int(train.dataset.labels.max()) + 1
     network = torchvision.models.get_model(args.model, num_classes=n_classes)
-    model = nn.Sequential(Normalise(), network).to(device, memory_format=torch.channels_last)
+    bare = nn.Sequential(Normalise(), network).to(device, memory_format=torch.channels_last)
+    model = bare  # checkpoints hold bare's state, which fits any number of GPUs
     if world > 1:
         model = nn.parallel.DistributedDataParallel(
-            model, device_ids=[device.index] if device.index is not None else None
+            bare, device_ids=[device.index] if device.index is not None else None
         )
     averaged = None
     if args.ema:
         averaged = torch.optim.swa_utils.AveragedModel(
-            model, avg_fn=lambda old, new, _n: args.ema * old + (1 - args.ema) * new, use_buffers=True
+            bare, avg_fn=lambda old, new, _n: args.ema * old + (1 - args.ema) * new, use_buffers=True
         )
     optimizer = torch.optim.SGD(
         model.parameters(), args.lr, momentum=0.9, nesterov=True, weight_decay=args.weight_decay
     )
-    scaler = torch.cuda.amp.GradScaler(enabled=args.precision == "fp16" and device.type == "cuda")
+    scaler = torch.amp.GradScaler(device.type, enabled=args.precision == "fp16")
     loss_function = nn.CrossEntropyLoss(label_smoothing=0.1)
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": None}[args.precision]
 
     def autocast():
         return torch.autocast(device.type, dtype) if dtype is not None else contextlib.nullcontext()
 
+    def without_sync(update):
+        """DDP averages gradients over the ranks once an update, not once a batch."""
+        return model.no_sync() if world > 1 and not update else contextlib.nullcontext()
+
     step = 0
     if args.resume:
         saved = torch.load(args.resume, map_location="cpu")
-        model.load_state_dict(saved["model"])
+        bare.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         scaler.load_state_dict(saved["scaler"])
         if averaged is not None and saved["averaged"] is not None:
@@ -141,7 +147,7 @@ def main():
     def save():
         if rank == 0:
             state = {
-                "model": model.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
+                "model": bare.state_dict(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
                 "averaged": averaged.state_dict() if averaged is not None else None,
                 "loader": train.state_dict(), "step": step,
             }  # fmt: skip
@@ -149,26 +155,32 @@ def main():
             os.replace(args.checkpoint + ".new", args.checkpoint)
 
     model.train()
-    start, first = time.perf_counter(), step
+    start, first, saved_at = time.perf_counter(), step, step
     for epoch in range(train.epoch, args.epochs):
         train.set_epoch(epoch)  # keeps the position that a checkpoint brought
         for images, labels in train:
+            n_done = train.batch.number + 1  # of this epoch, also after resuming in the middle of it
+            update = n_done % args.accumulate == 0 or n_done == len(train)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(args, step, len(train))
-            with autocast():
-                loss = loss_function(model(images.to(device)), labels.to(device)) / args.accumulate
-            scaler.scale(loss).backward()
+            with without_sync(update):
+                with autocast():
+                    loss = loss_function(model(images.to(device)), labels.to(device)) / args.accumulate
+                scaler.scale(loss).backward()
             step += 1
-            if step % args.accumulate == 0:
-                scaler.step(optimizer)
-                scaler.update()
-                optimizer.zero_grad(set_to_none=True)
-                if averaged is not None:
-                    averaged.update_parameters(model)
-            if step % args.checkpoint_steps == 0:
+            if not update:
+                continue
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad(set_to_none=True)
+            if averaged is not None:
+                averaged.update_parameters(bare)
+            # A checkpoint between two updates would lose the gradients added up so far.
+            last = args.max_steps and step - first >= args.max_steps
+            if last or step // args.checkpoint_steps > saved_at // args.checkpoint_steps:
                 save()
-            if args.max_steps and step - first >= args.max_steps:
-                save()
+                saved_at = step
+            if last:
                 return
         rate = (step - first) * args.batch_size * world / (time.perf_counter() - start)
         accuracy = evaluate(averaged if averaged is not None else model, val, device, autocast)

@@ -16,30 +16,11 @@ build=${STOKER_BUILD_DIR:-$root/build}/python-tests
 python=${STOKER_PYTHON_EXE:-python3}
 mkdir -p "$build"
 
-# make_venv NAME REQUIREMENTS...: an environment made again only when its requirements changed.
-make_venv() {
-    local venv=$build/$1 stamp want
-    shift
-    stamp=$venv/requirements.stamp
-    want=$("$python" -c 'import sys; print(sys.version)'; cat "$@")
-    if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
-        rm -rf "$venv"
-        "$python" -m venv "$venv"
-        local file
-        for file in "$@"; do
-            "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$file"
-        done
-        printf '%s\n' "$want" > "$stamp"
-    fi
-}
+# shellcheck source=tests/python/environments.sh
+. "$root/tests/python/environments.sh"
 
 echo "== wheel"
-"$python" -m venv "$build/wheel-venv"
-"$build/wheel-venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=0.10' 'cffi>=1.17' cmake ninja
-rm -rf "$build/wheel"
-"$build/wheel-venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-    --config-settings=build-dir="$build/cmake" --wheel-dir "$build/wheel" "$root"
-wheel=$(echo "$build"/wheel/stoker-*.whl)
+build_wheel
 echo "$wheel"
 
 here=$root/tests/python
@@ -51,8 +32,7 @@ if [ "${STOKER_TEST_TORCH:-0}" = 1 ]; then
     venvs+=(torch)
 fi
 for venv in "${venvs[@]}"; do
-    "$build/$venv/bin/pip" install --quiet --disable-pip-version-check "cffi>=1.15"
-    "$build/$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheel"
+    install_wheel "$venv"
 done
 
 # The same tests twice where it matters: pixels are compared with the Pillow of the environment.
