@@ -68,17 +68,17 @@ static stk_status look_at_sample(search *s, const stk_pipeline *look, stk_error 
     return STK_OK;
 }
 
-stk_status stk_uniform_guess(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
-                             stk_error *error)
+static stk_status search_sizes(const stk_pipeline *pipeline, const stk_pack_options *options, bool all,
+                               stk_uniform *out, stk_error *error)
 {
     search s = {.options = options, .pipeline = pipeline};
     *out = (stk_uniform){0};
     if (options->encode == STK_ENCODE_KEEP || options->encode == STK_ENCODE_TILES) return STK_OK;
-    /* As they are, decoded for damage as raw pixels would be, and nothing that leaves a trace: complaints belong to
-     * the pass that packs. */
+    /* As they are, and nothing that leaves a trace: complaints belong to the pass that packs. A sample is decoded for
+     * damage, as raw pixels will be. */
     stk_pack_options light = *options;
     light.encode = STK_ENCODE_KEEP;
-    light.check = STK_CHECK_DECODE;
+    light.check = all ? STK_CHECK_HEADER : STK_CHECK_DECODE;
     light.resize = STK_RESIZE_NONE;
     light.on_bad = STK_BAD_SKIP;
     stk_recipe recipe = {.options = &light};
@@ -87,10 +87,22 @@ stk_status stk_uniform_guess(const stk_pipeline *pipeline, const stk_pack_option
     look.take = look_at;
     look.tick = tick;
     look.user = &s;
-    STK_TRY(look_at_sample(&s, &look, error));
+    if (!all) STK_TRY(look_at_sample(&s, &look, error));
     if (!s.size.found) STK_TRY(look_through(&s, &look, look.first, look.end, error));
     if (!s.differs) *out = s.size;
     return STK_OK;
+}
+
+stk_status stk_uniform_guess(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
+                             stk_error *error)
+{
+    return search_sizes(pipeline, options, false, out, error);
+}
+
+stk_status stk_uniform_find(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
+                            stk_error *error)
+{
+    return search_sizes(pipeline, options, true, out, error);
 }
 
 bool stk_uniform_holds(stk_uniform *size, const stk_record *r)

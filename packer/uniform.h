@@ -20,6 +20,11 @@ typedef struct stk_uniform {
 stk_status stk_uniform_guess(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
                              stk_error *error);
 
+/* The same from the headers of all positions: for sources that lie in memory, of which a pack cannot begin anew.
+ * Images that cannot be read are passed over. */
+stk_status stk_uniform_find(const stk_pipeline *pipeline, const stk_pack_options *options, stk_uniform *out,
+                            stk_error *error);
+
 /* Whether a record keeps to the guess. If not, *size becomes what is known now: three channels (grey ones are
  * widened where colour ones are among them), or nothing common. */
 bool stk_uniform_holds(stk_uniform *size, const stk_record *record);
