@@ -15,8 +15,8 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* float32 -> float16 bits, rounded to nearest even, subnormals kept, too large = infinity. */
-static uint16_t to_f16(float x)
+/* Subnormals are kept, too large becomes infinity. */
+uint16_t stk_float_to_f16(float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00);  /* NaN */
@@ -31,7 +31,7 @@ static uint16_t to_f16(float x)
     return (uint16_t)(sign | value);
 }
 
-static uint16_t to_bf16(float x)
+uint16_t stk_float_to_bf16(float x)
 {
     uint32_t bits = bits_of(x);
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
@@ -51,7 +51,7 @@ void stk_norm_table_fill(stk_norm_table *table, stk_dtype dtype, uint32_t channe
             x = x - mean[c];
             x = x / std[c];
             table->f32[c][i] = x;
-            table->f16[c][i] = dtype == STK_DTYPE_BF16 ? to_bf16(x) : to_f16(x);
+            table->f16[c][i] = dtype == STK_DTYPE_BF16 ? stk_float_to_bf16(x) : stk_float_to_f16(x);
             uint32_t element = dtype == STK_DTYPE_F32 ? bits_of(x) : table->f16[c][i];
             for (int k = 0; k < 4; k++) table->planes[c][k][i] = (uint8_t)(element >> (8 * k));
         }

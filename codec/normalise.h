@@ -25,6 +25,10 @@ typedef struct stk_norm_table {
 void stk_norm_table_fill(stk_norm_table *table, stk_dtype dtype, uint32_t channels, const float *mean,
                          const float *std, bool v2);
 
+/* float32 -> float16 or bfloat16 bits, rounded to nearest even. */
+uint16_t stk_float_to_f16(float x);
+uint16_t stk_float_to_bf16(float x);
+
 /* Converts n_pixels pixels of table->channels interleaved bytes. NHWC: out is n_pixels * channels elements.
  * NCHW: channel c goes to out + c * plane_elements elements. U8 tables copy (NCHW: de-interleave). */
 void stk_normalise(stk_family family, const stk_norm_table *table, stk_layout layout, const uint8_t *pixels,

@@ -21,7 +21,10 @@ typedef enum stk_purpose {
     STK_PURPOSE_ORDER = 3,
     STK_PURPOSE_WEIGHT = 4,
     STK_PURPOSE_SUBSTITUTE = 5,
-    STK_PURPOSE_AUGMENT = 6 /* further ones follow from here */
+    STK_PURPOSE_AUGMENT = 6, /* step k of a transform: 6 + 256 k */
+    STK_PURPOSE_ERASED = 7,  /* the random values in erased boxes */
+    STK_PURPOSE_MIX = 8      /* of a batch: `sample` is its first position in the epoch */
+    /* further ones follow from here */
 } stk_purpose;
 
 typedef struct stk_rng {

@@ -40,8 +40,17 @@ static bool device_can_decode(const stk_dataset *dataset)
     return false;
 }
 
+bool stk_device_lacks_steps(const stk_transform *t)
+{
+    return t->n_steps > 0 || t->mix.mixup_alpha > 0 || t->mix.cutmix_alpha > 0;
+}
+
 void stk_choose_by_records(stk_uploader *u)
 {
+    if (stk_device_lacks_steps(&u->loader_options.transform)) {
+        snprintf(u->decode_text, sizeof u->decode_text, "cpu: the transform has steps that the GPU does not take yet");
+        return;
+    }
     bool can = device_can_decode(u->dataset);
     u->gather = u->options.decode != STK_DECODE_CPU && (can || u->options.decode == STK_DECODE_GPU);
     u->measures = u->options.decode == STK_DECODE_AUTO && can;

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <stoker/transform.h>
+
 #include "gpu_upload/backend.h"
 
 struct stk_uploader;
@@ -14,6 +16,9 @@ struct stk_uploader;
 /* True: the GPU. The side on which an image takes least, counting a CPU thread's time by the number of threads, uploads
  * and kernels in full; the GPU where they are about equal. The reason goes to text. */
 bool stk_choose_side(const stk_gpu_costs *costs, char *text, size_t text_size);
+
+/* Steps or mixing that have no kernels: the images are then decoded where those are taken. */
+bool stk_device_lacks_steps(const stk_transform *transform);
 
 /* What the data set and the options alone say: sets u->gather, u->decode_text and u->measures. */
 void stk_choose_by_records(struct stk_uploader *u);

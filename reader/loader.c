@@ -96,6 +96,11 @@ static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const 
     env->all_resident = o->gather && all_resident(dataset, o->gather_resident);
     env->channels = o->transform.mode == STK_MODE_L ? 1 : 3;
     STK_TRY(stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error));
+    STK_TRY(stk_augment_rule_init(&env->augment, &o->transform, error));
+    env->rule.transform.steps = NULL; /* the caller's array need not outlive this call */
+    if (env->augment.erases)
+        stk_erase_rule_init(&env->erase, &env->augment.steps[env->augment.n_steps - 1], o->dtype, o->layout,
+                            env->channels, o->mean, o->std);
     STK_TRY(stk_family_choose(&env->family, error));
     bool natural = o->transform.kind == STK_TRANSFORM_NONE;
     env->width = natural ? 0 : o->transform.out_width;

@@ -17,6 +17,8 @@
 #include "common/cpu_features.h"
 #include "format/storage.h"
 #include "reader/dataset_internal.h"
+#include "reader/augment.h"
+#include "reader/erase.h"
 #include "reader/geometry.h"
 #include "reader/workbench.h"
 
@@ -24,6 +26,8 @@
 typedef struct stk_work_env {
     const stk_dataset *dataset;
     stk_geometry_rule rule;
+    stk_augment_rule augment; /* steps after the geometry */
+    stk_erase_rule erase;     /* when augment.erases */
     stk_family family;
     stk_dtype dtype;
     stk_layout layout;

@@ -47,10 +47,28 @@ static stk_status check_shape(const stk_work_env *env, const stk_work_item *item
     return STK_OK;
 }
 
+/* The steps after the geometry, on the picture in place. They know red from blue; BGR is made afterwards. */
+static stk_status augment(const stk_work_env *env, stk_workbench *bench, const stk_augment_plan *plan,
+                          const stk_picture *picture, stk_error *error)
+{
+    STK_TRY(stk_pixel_ops_run(env->family, picture, plan->ops, plan->n_ops, &bench->scratch, error));
+    size_t n_pixels = (size_t)picture->width * picture->height;
+    if (env->rule.transform.color != STK_COLOR_BGR || picture->channels != 3) return STK_OK;
+    for (uint8_t *p = picture->pixels; n_pixels > 0; n_pixels--, p += 3) {
+        uint8_t swap = p[0];
+        p[0] = p[2];
+        p[2] = swap;
+    }
+    return STK_OK;
+}
+
 static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, const stk_work_item *item,
                              uint8_t *region, size_t n_bytes, stk_error *error)
 {
     const stk_transform *t = &env->rule.transform;
+    const bool steps = env->augment.n_steps > 0;
+    const stk_draw_key key = {env->rule.seed, item->epoch, item->id, item->occurrence, item->view};
+    stk_augment_plan plan;
     stk_render_job job;
     stk_geometry g;
     STK_TRY(stk_job_from_row(env->dataset, item->row, item->data, &job, error));
@@ -73,14 +91,20 @@ static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, cons
     job.flip = g.flip;
     job.filter = t->filter;
     job.pixels = t->pixels;
-    job.color = t->color;
+    job.color = steps ? STK_COLOR_RGB : t->color;
     for (int c = 0; c < 4; c++) job.fill[c] = t->fill[c];
     job.out_channels = (uint8_t)env->channels;
     job.out_stride = (size_t)g.out_width * env->channels;
     job.out = direct ? region : bench->pixels.data;
     (void)n_bytes; /* what stk_work_fixed_bytes made of the same width and height */
     STK_TRY(stk_job_run(bench->codec, &job, env->dataset->accepted_damage, error));
+    if (steps) {
+        stk_augment_draw(&env->augment, &key, g.out_width, g.out_height, &plan);
+        stk_picture picture = {job.out, g.out_width, g.out_height, env->channels};
+        STK_TRY(augment(env, bench, &plan, &picture, error));
+    }
     if (!direct) stk_normalise(env->family, &env->norm, env->layout, job.out, n_pixels, region, n_pixels);
+    if (env->augment.erases) stk_erase_boxes(&env->erase, &key, &plan, region, g.out_width, g.out_height);
     return STK_OK;
 }
 

@@ -27,6 +27,7 @@ void stk_workbench_close(stk_workbench **bench)
     stk_codec_ctx_close(&(*bench)->codec);
     stk_payload_ctx_free(&(*bench)->payload);
     stk_buffer_free(&(*bench)->pixels);
+    stk_buffer_free(&(*bench)->scratch);
     free(*bench);
     *bench = NULL;
 }

@@ -12,7 +12,8 @@
 typedef struct stk_workbench {
     stk_codec_ctx *codec;
     stk_payload_ctx payload;
-    stk_buffer pixels; /* uint8 picture before it becomes floats or planes */
+    stk_buffer pixels;  /* uint8 picture before it becomes floats or planes */
+    stk_buffer scratch; /* what augmentations need beside it */
 } stk_workbench;
 
 stk_status stk_workbench_open(const stk_payload_source *source, uint64_t max_pixels, stk_workbench **out,

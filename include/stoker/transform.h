@@ -26,6 +26,105 @@ typedef enum stk_transform_kind {
 typedef void (*stk_box_fn)(void *user, uint64_t epoch, uint64_t sample_id, uint32_t occurrence, uint32_t width,
                            uint32_t height, stk_box *box, bool *flip);
 
+/* One operation on the pixels of an image, with one value. All are Pillow 13's, as torchvision calls it on Pillow
+ * images, byte for byte; BLUR is torchvision's on uint8 tensors, within one level. Grey images stay grey. */
+typedef enum stk_op_kind {
+    STK_OP_IDENTITY = 0,
+    STK_OP_SHEAR_X = 1,       /* pixel (x, y) comes from (x + value * y, y) */
+    STK_OP_SHEAR_Y = 2,       /* ... from (x, y + value * x) */
+    STK_OP_TRANSLATE_X = 3,   /* to the right by value pixels */
+    STK_OP_TRANSLATE_Y = 4,   /* downwards */
+    STK_OP_ROTATE = 5,        /* counter-clockwise by value degrees about the centre */
+    STK_OP_BRIGHTNESS = 6,    /* ImageEnhance.Brightness: factor, 1 = unchanged, not below 0 */
+    STK_OP_SATURATION = 7,    /* ImageEnhance.Color */
+    STK_OP_CONTRAST = 8,      /* ImageEnhance.Contrast */
+    STK_OP_SHARPNESS = 9,     /* ImageEnhance.Sharpness */
+    STK_OP_POSTERIZE = 10,    /* ImageOps.posterize: bits kept, 0 .. 8 */
+    STK_OP_SOLARIZE = 11,     /* ImageOps.solarize: bytes from value on are inverted */
+    STK_OP_AUTOCONTRAST = 12, /* ImageOps.autocontrast; no value */
+    STK_OP_EQUALIZE = 13,     /* ImageOps.equalize; no value */
+    STK_OP_INVERT = 14,       /* no value */
+    STK_OP_HUE = 15,          /* torchvision's adjust_hue: -0.5 .. 0.5 turns */
+    STK_OP_GRAYSCALE = 16,    /* convert("L"), on all channels; no value */
+    STK_OP_BLUR = 17,         /* Gaussian: sigma in pixels */
+    STK_OP_SOLARIZE_ADD = 18, /* timm's: value is added to bytes below 128 */
+    STK_OP_FLIP_VERTICAL = 19 /* upside down; no value */
+} stk_op_kind;
+
+/* A step that is taken on each image after resampling and flipping, in the order given, before normalisation. What it
+ * does to one image depends on (seed, epoch, sample, occurrence, view) and its place among the steps alone. */
+typedef enum stk_step_kind {
+    STK_STEP_NONE = 0,
+    STK_STEP_OP = 1,             /* one operation, its value drawn evenly from value[0] .. value[1] */
+    STK_STEP_COLOR_JITTER = 2,   /* torchvision's ColorJitter: the four in a random order */
+    STK_STEP_BLUR = 3,           /* torchvision's GaussianBlur: sigma drawn from value[0] .. value[1] */
+    STK_STEP_RAND_AUGMENT = 4,   /* torchvision's RandAugment: n_ops of 14 operations at `magnitude` of n_bins */
+    STK_STEP_TRIVIAL_AUGMENT = 5, /* torchvision's TrivialAugmentWide: one operation, any of n_bins magnitudes */
+    STK_STEP_AUTO_AUGMENT = 6,   /* torchvision's AutoAugment, and timm's: one of 25 pairs of operations */
+    STK_STEP_TIMM_RAND = 7,      /* timm's RandAugment ("rand-m9-mstd0.5-inc1") */
+    STK_STEP_ERASE = 8           /* torchvision's and timm's RandomErasing: on the finished, normalised pixels; last */
+} stk_step_kind;
+
+/* AutoAugment's learnt policies: torchvision's three, and timm's four for ImageNet. */
+typedef enum stk_policy {
+    STK_POLICY_IMAGENET = 0,
+    STK_POLICY_CIFAR10 = 1,
+    STK_POLICY_SVHN = 2,
+    STK_POLICY_TIMM_V0 = 3,
+    STK_POLICY_TIMM_V0R = 4,
+    STK_POLICY_TIMM_ORIGINAL = 5,
+    STK_POLICY_TIMM_ORIGINALR = 6
+} stk_policy;
+
+/* What an erased box holds. */
+typedef enum stk_erase_value {
+    STK_ERASE_CONSTANT = 0, /* erase_constant, one a channel */
+    STK_ERASE_PIXEL = 1,    /* each element from the standard normal distribution */
+    STK_ERASE_COLOR = 2     /* one such colour a box */
+} stk_erase_value;
+
+typedef struct stk_step {
+    stk_step_kind kind;
+    double probability; /* 1; how often the step is taken at all (RandomApply), 0.5 for ERASE */
+    stk_op_kind op;     /* OP */
+    double value[2];    /* OP: 0, 0; BLUR: 0.1, 2 */
+    double brightness[2], contrast[2], saturation[2]; /* COLOR_JITTER: factors, 1, 1 (none) */
+    double hue[2];                                    /* COLOR_JITTER: turns, 0, 0 (none), within -0.5 .. 0.5 */
+    uint32_t kernel_width, kernel_height;             /* BLUR: 23, 23; odd, at most 255 */
+    stk_policy policy;       /* AUTO_AUGMENT */
+    uint32_t n_ops;          /* RAND_AUGMENT, TIMM_RAND: 2; at most 16 */
+    uint32_t n_bins;         /* RAND_AUGMENT, TRIVIAL_AUGMENT: 31; at least 2 */
+    double magnitude;        /* RAND_AUGMENT: 9, a whole number below n_bins; TIMM_RAND: 10 */
+    double magnitude_std;    /* timm: 0; noise on the magnitude, above 100: drawn evenly from 0 .. magnitude */
+    double magnitude_max;    /* timm: 10 */
+    double op_probability;   /* TIMM_RAND: 0.5; how often each of the n_ops is taken */
+    bool increasing;         /* TIMM_RAND: false; timm's "inc1" */
+    stk_filter filter;       /* operations that move pixels: NEAREST (torchvision's default), BILINEAR, BICUBIC */
+    bool mixed_filters;      /* false; true: BILINEAR or BICUBIC, drawn each time (timm's "random") */
+    uint8_t fill[4];         /* 0; colour of what such an operation brings in from outside */
+    double area[2], aspect[2];       /* ERASE: 0.02, 0.33 of the area; 0.3, 3.3 height / width */
+    uint32_t n_boxes_min, n_boxes_max; /* ERASE: 1, 1; boxes share the area */
+    stk_erase_value erase_value;     /* ERASE: CONSTANT */
+    float erase_constant[3];         /* ERASE: 0; in the units of the batch: normalised, or levels of uint8. Random
+                                        values in uint8 batches are the levels that would be normalised to them */
+} stk_step;
+
+/* Fills *step with the defaults of the given kind. */
+STK_API void stk_step_init(stk_step *step, stk_step_kind kind);
+
+enum { STK_STEPS_MAX = 16 };
+
+/* Mixing images of a batch, after everything else: torchvision's v2.MixUp and v2.CutMix. Each image is mixed with
+ * that of another sample of the batch, the same distance away for all; the batch then carries the partners' labels
+ * and each entry's share (stk_batch.labels2, .shares). The choices depend on (seed, epoch, the batch's first
+ * position in the epoch). Entries that are missing (on_bad=skip) mix with none. */
+typedef struct stk_mix {
+    double mixup_alpha;        /* 0 = never; of the Beta(alpha, alpha) that the share is drawn from */
+    double cutmix_alpha;       /* 0 = never */
+    double probability;        /* 1; how often a batch is mixed at all */
+    double switch_probability; /* 0.5; with both: how often CutMix is taken */
+} stk_mix;
+
 typedef struct stk_transform {
     size_t struct_size; /* filled by stk_transform_init */
     stk_transform_kind kind;
@@ -43,6 +142,9 @@ typedef struct stk_transform {
     const stk_box *boxes;           /* BOXES: one a record of the data set, kept by the caller; or NULL */
     stk_box_fn box_fn;              /* BOXES: asked when boxes is NULL */
     void *box_user;
+    const stk_step *steps; /* NULL; [n_steps] taken in this order, copied when a loader is opened */
+    uint32_t n_steps;      /* 0; at most STK_STEPS_MAX */
+    stk_mix mix;           /* no mixing */
 } stk_transform;
 
 /* Fills *transform with the defaults of the given kind. */

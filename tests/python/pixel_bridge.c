@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stk_render for Python by ctypes, so that tests can compare it with Pillow. Not installed. */
+ * stk_render, pixel operations and their choice for Python by ctypes, so that tests can compare them with Pillow and
+ * torchvision. Not installed. */
+#include <string.h>
+
 #include "codec/codec.h"
 #include "codec/kernels.h"
+#include "codec/pixel_ops.h"
 #include "codec/render.h"
+#include "reader/augment.h"
 
 #define BRIDGE __attribute__((visibility("default")))
 
@@ -15,6 +20,11 @@ BRIDGE void *bridge_open(stk_error *error);
 BRIDGE const char *bridge_family(void *ctx);
 BRIDGE int bridge_render(void *ctx, const int32_t *p, const uint8_t *data, size_t n_bytes, uint8_t *out,
                          stk_error *error);
+BRIDGE int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, int kind, double value,
+                           const uint32_t *more, stk_error *error);
+BRIDGE int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t width, uint32_t height,
+                       int32_t *kinds, double *values, int32_t *filters, int32_t *boxes, uint32_t *n_boxes);
+BRIDGE size_t bridge_step_init(stk_step *step, int kind);
 BRIDGE int bridge_tiles(void *ctx, const uint8_t *jpeg, size_t n_bytes, uint32_t tile_pixels, stk_buffer *out,
                         stk_error *error);
 
@@ -51,4 +61,45 @@ int bridge_tiles(void *ctx, const uint8_t *jpeg, size_t n_bytes, uint32_t tile_p
 {
     stk_tile_options options = {.tile_pixels = tile_pixels};
     return (int)stk_tiles_from_jpeg(ctx, jpeg, n_bytes, &options, out, error);
+}
+
+int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, int kind, double value, const uint32_t *more,
+                    stk_error *error)
+{
+    static stk_buffer scratch; /* as long as the process */
+    stk_picture picture = {pixels, shape[0], shape[1], shape[2]};
+    stk_pixel_op op = {.kind = (stk_op_kind)kind, .value = value, .filter = (stk_filter)more[0],
+                       .fill = {(uint8_t)more[1], (uint8_t)more[2], (uint8_t)more[3]}, .kernel_width = more[4],
+                       .kernel_height = more[5]};
+    return (int)stk_pixel_ops_run((stk_family)family, &picture, &op, 1, &scratch, error);
+}
+
+/* The size of a step; NULL is fine. */
+size_t bridge_step_init(stk_step *step, int kind)
+{
+    if (step != NULL) stk_step_init(step, (stk_step_kind)kind);
+    return sizeof *step;
+}
+
+/* transform.steps of one kind, drawn for one sample: kinds, values and filters of at most 256 operations, then boxes. */
+int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t width, uint32_t height, int32_t *kinds,
+                double *values, int32_t *filters, int32_t *boxes, uint32_t *n_boxes)
+{
+    stk_augment_rule rule;
+    stk_augment_plan plan;
+    stk_transform t;
+    stk_draw_key key = {.seed = seed, .sample = sample};
+    stk_transform_init(&t, STK_TRANSFORM_RESIZE);
+    t.steps = step;
+    t.n_steps = 1;
+    if (stk_augment_rule_init(&rule, &t, NULL) != STK_OK) return -1;
+    stk_augment_draw(&rule, &key, width, height, &plan);
+    for (uint32_t i = 0; i < plan.n_ops; i++) {
+        kinds[i] = (int32_t)plan.ops[i].kind;
+        values[i] = plan.ops[i].value;
+        filters[i] = (int32_t)plan.ops[i].filter;
+    }
+    *n_boxes = plan.n_boxes;
+    memcpy(boxes, plan.boxes, plan.n_boxes * sizeof *plan.boxes);
+    return (int)plan.n_ops;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Augmentations of one finished picture, in place: what torchvision's transforms do to a Pillow image, byte for byte
+ * (Pillow 13's ImageEnhance, ImageOps, convert("HSV"), transform and rotate), and torchvision's GaussianBlur within
+ * one level. Every choice has been made before; here is only arithmetic, the same in every kernel family. */
+#ifndef STK_CODEC_PIXEL_OPS_H
+#define STK_CODEC_PIXEL_OPS_H
+
+#include <stdint.h>
+
+#include <stoker/transform.h>
+
+#include "common/buffer.h"
+#include "common/cpu_features.h"
+
+/* Interleaved rows without padding; 1 or 3 channels. */
+typedef struct stk_picture {
+    uint8_t *pixels;
+    uint32_t width, height, channels;
+} stk_picture;
+
+/* One operation with its value (stk_op_kind tells what it means). */
+typedef struct stk_pixel_op {
+    stk_op_kind kind;
+    double value;
+    stk_filter filter; /* affine kinds: NEAREST, BILINEAR or BICUBIC */
+    uint8_t fill[4];   /* affine kinds: colour of what comes from outside */
+    uint32_t kernel_width, kernel_height; /* BLUR: odd */
+} stk_pixel_op;
+
+/* Runs n operations one after the other. scratch is the calling thread's, grown as needed. Errors: STK_ERR_MEMORY. */
+stk_status stk_pixel_ops_run(stk_family family, const stk_picture *picture, const stk_pixel_op *ops, uint32_t n,
+                             stk_buffer *scratch, stk_error *error);
+
+#endif

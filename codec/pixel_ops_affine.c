@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Affine operations as Pillow's Image.transform and Image.rotate do them (src/libImaging/Geometry.c, Image.py): the
+ * size stays, what comes from outside is `fill`. The matrices are those that torchvision's affine() makes. */
+#include <math.h>
+#include <string.h>
+
+#include "codec/pixel_ops_internal.h"
+#include "common/exact_math.h"
+#include "common/exact_sine.h"
+#include "common/fail.h"
+#include "common/pixel_math.h"
+
+/* Source x = m[0] x + m[1] y + m[2] and source y = m[3] x + m[4] y + m[5] of pixel centres. */
+typedef struct affine {
+    const stk_picture *p;
+    const uint8_t *from; /* the picture as it was */
+    double m[6];
+    uint8_t fill[4];
+} affine;
+
+/* Python's round(x, 15) for |x| <= 1: the double nearest to the nearest 15-digit decimal, ties to even. */
+static double round_15(double x)
+{
+    stk_dd scaled = stk_two_product(x, 1e15);
+    double whole = stk_nearest(scaled.hi), rest = (scaled.hi - whole) + scaled.lo;
+    bool odd = fmod(whole, 2.0) != 0.0;
+    if (rest > 0.5 || (rest == 0.5 && odd)) whole += 1;
+    if (rest < -0.5 || (rest == -0.5 && odd)) whole -= 1;
+    return whole / 1e15;
+}
+
+/* Image.rotate's matrix about the centre; angle in 0 .. 360. */
+static void rotation(const stk_picture *p, double angle, double *m)
+{
+    double turned = -(angle * (3.14159265358979323846 / 180.0)), x = p->width / 2.0, y = p->height / 2.0;
+    double c = round_15(stk_exact_cos(turned)), s = round_15(stk_exact_sin(turned));
+    m[0] = c;
+    m[1] = s;
+    m[3] = -s;
+    m[4] = c;
+    m[2] = m[0] * -x + m[1] * -y + 0.0;
+    m[5] = m[3] * -x + m[4] * -y + 0.0;
+    m[2] += x;
+    m[5] += y;
+}
+
+static void put(const affine *a, uint8_t *out, const uint8_t *in)
+{
+    if (a->p->channels == 1) {
+        out[0] = in != NULL ? in[0] : a->fill[0];
+        return;
+    }
+    const uint8_t *pixel = in != NULL ? in : a->fill;
+    out[0] = pixel[0];
+    out[1] = pixel[1];
+    out[2] = pixel[2];
+}
+
+static const uint8_t *at(const affine *a, int64_t x, int64_t y)
+{
+    if (x < 0 || y < 0 || x >= a->p->width || y >= a->p->height) return NULL;
+    return a->from + ((size_t)y * a->p->width + (size_t)x) * a->p->channels;
+}
+
+/* COORD: below zero is outside, else cut off. */
+static int64_t coordinate(double v) { return v < 0.0 ? -1 : (int64_t)v; }
+
+/* ---- Nearest neighbour: three ways, chosen as Pillow chooses. */
+
+/* ImagingScaleAffine with scale 1: a shift. Positions are added up, as there. */
+static void nearest_shift(const affine *a)
+{
+    uint8_t *out = a->p->pixels;
+    double y = a->m[5] + a->m[4] * 0.5;
+    for (uint32_t i = 0; i < a->p->height; i++, y += a->m[4]) {
+        double x = a->m[2] + a->m[0] * 0.5;
+        for (uint32_t j = 0; j < a->p->width; j++, x += a->m[0], out += a->p->channels)
+            put(a, out, at(a, coordinate(x), coordinate(y)));
+    }
+}
+
+/* affine_fixed: 16.16 fixed point. */
+static void nearest_fixed(const affine *a)
+{
+    const double *m = a->m;
+    uint8_t *out = a->p->pixels;
+    const int64_t m0 = (int64_t)floor(m[0] * 65536.0 + 0.5), m1 = (int64_t)floor(m[1] * 65536.0 + 0.5);
+    const int64_t m3 = (int64_t)floor(m[3] * 65536.0 + 0.5), m4 = (int64_t)floor(m[4] * 65536.0 + 0.5);
+    int64_t x0 = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + 0.5);
+    int64_t y0 = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + 0.5);
+    for (uint32_t i = 0; i < a->p->height; i++, x0 += m1, y0 += m4) {
+        int64_t x = x0, y = y0;
+        for (uint32_t j = 0; j < a->p->width; j++, x += m0, y += m3, out += a->p->channels)
+            put(a, out, at(a, x >> 16, y >> 16));
+    }
+}
+
+static void nearest_double(const affine *a)
+{
+    const double *m = a->m;
+    uint8_t *out = a->p->pixels;
+    double x0 = m[2] + m[1] * 0.5 + m[0] * 0.5, y0 = m[5] + m[4] * 0.5 + m[3] * 0.5;
+    for (uint32_t i = 0; i < a->p->height; i++, x0 += m[1], y0 += m[4]) {
+        double x = x0, y = y0;
+        for (uint32_t j = 0; j < a->p->width; j++, x += m[0], y += m[3], out += a->p->channels)
+            put(a, out, at(a, coordinate(x), coordinate(y)));
+    }
+}
+
+/* check_fixed: the corner fits 16.16. */
+static bool fits_fixed(const double *m, double x, double y)
+{
+    return fabs(x * m[0] + y * m[1] + m[2]) < 32768.0 && fabs(x * m[3] + y * m[4] + m[5]) < 32768.0;
+}
+
+static void nearest(const affine *a)
+{
+    double w = a->p->width, h = a->p->height;
+    if (a->m[1] == 0 && a->m[3] == 0) nearest_shift(a);
+    else if (fits_fixed(a->m, 0, 0) && fits_fixed(a->m, w, h) && fits_fixed(a->m, 0, h) && fits_fixed(a->m, w, 0))
+        nearest_fixed(a);
+    else nearest_double(a);
+}
+
+/* ---- Bilinear and bicubic: the source position in doubles. */
+
+/* Where a pixel comes from: false outside, else the sample left above and the distances from it. */
+typedef struct source {
+    int64_t x, y;
+    double dx, dy;
+} source;
+
+static bool locate(const affine *a, uint32_t j, uint32_t i, source *s)
+{
+    const double *m = a->m, x_out = j + 0.5, y_out = i + 0.5;
+    double x = m[0] * x_out + m[1] * y_out + m[2], y = m[3] * x_out + m[4] * y_out + m[5];
+    if (x < 0.0 || x >= a->p->width || y < 0.0 || y >= a->p->height) return false;
+    x -= 0.5;
+    y -= 0.5;
+    s->x = (int64_t)floor(x);
+    s->y = (int64_t)floor(y);
+    s->dx = x - (double)s->x;
+    s->dy = y - (double)s->y;
+    return true;
+}
+
+static size_t clamp(int64_t v, uint32_t size) { return v < 0 ? 0 : v < size ? (size_t)v : size - 1; }
+
+/* A row of samples; one below the picture is the one above it again. */
+static const uint8_t *row_of(const affine *a, int64_t y)
+{
+    return a->from + clamp(y, a->p->height) * a->p->width * a->p->channels;
+}
+
+static void bilinear(const affine *a)
+{
+    const uint32_t channels = a->p->channels;
+    uint8_t *out = a->p->pixels;
+    for (uint32_t i = 0; i < a->p->height; i++)
+        for (uint32_t j = 0; j < a->p->width; j++, out += channels) {
+            source s;
+            if (!locate(a, j, i, &s)) {
+                put(a, out, NULL);
+                continue;
+            }
+            size_t x0 = clamp(s.x, a->p->width) * channels, x1 = clamp(s.x + 1, a->p->width) * channels;
+            const uint8_t *up = row_of(a, s.y), *down = s.y + 1 < a->p->height ? row_of(a, s.y + 1) : up;
+            for (uint32_t c = 0; c < channels; c++) {
+                double v = stk_px_linear(up[x0 + c], up[x1 + c], s.dx);
+                out[c] = (uint8_t)stk_px_linear(v, stk_px_linear(down[x0 + c], down[x1 + c], s.dx), s.dy);
+            }
+        }
+}
+
+static uint8_t cubic_pixel(const uint8_t *const *rows, const size_t *x, uint32_t c, const source *s)
+{
+    double v[4];
+    for (int k = 0; k < 4; k++)
+        v[k] = stk_px_cubic(rows[k][x[0] + c], rows[k][x[1] + c], rows[k][x[2] + c], rows[k][x[3] + c], s->dx);
+    double sum = stk_px_cubic(v[0], v[1], v[2], v[3], s->dy);
+    return (uint8_t)(sum <= 0.0 ? 0.0 : sum >= 255.0 ? 255.0 : sum);
+}
+
+static void bicubic(const affine *a)
+{
+    const uint32_t channels = a->p->channels;
+    uint8_t *out = a->p->pixels;
+    for (uint32_t i = 0; i < a->p->height; i++)
+        for (uint32_t j = 0; j < a->p->width; j++, out += channels) {
+            source s;
+            size_t x[4];
+            const uint8_t *rows[4];
+            if (!locate(a, j, i, &s)) {
+                put(a, out, NULL);
+                continue;
+            }
+            for (int k = 0; k < 4; k++) {
+                int64_t y = s.y - 1 + k;
+                x[k] = clamp(s.x - 1 + k, a->p->width) * channels;
+                /* Pillow takes the row before in place of one outside, which at the top is row 0 itself. */
+                rows[k] = k > 0 && (y < 0 || y >= a->p->height) ? rows[k - 1] : row_of(a, y);
+            }
+            for (uint32_t c = 0; c < channels; c++) out[c] = cubic_pixel(rows, x, c, &s);
+        }
+}
+
+/* ---- Rotate's short cuts, which Pillow takes whatever the filter. */
+
+void stk_op_flip_vertical(const stk_picture *p)
+{
+    size_t pitch = (size_t)p->width * p->channels;
+    for (uint32_t y = 0; y < p->height / 2; y++) {
+        uint8_t *a = p->pixels + y * pitch, *b = p->pixels + (p->height - 1 - y) * pitch;
+        for (size_t i = 0; i < pitch; i++) {
+            uint8_t swap = a[i];
+            a[i] = b[i];
+            b[i] = swap;
+        }
+    }
+}
+
+/* Pixel (x, y) comes from (w - 1 - x, h - 1 - y), or of a square picture from (w - 1 - y, x) or (y, h - 1 - x). */
+static void quarter_turns(const affine *a, int turns)
+{
+    int64_t w = a->p->width, h = a->p->height;
+    uint8_t *out = a->p->pixels;
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++, out += a->p->channels)
+            put(a, out, turns == 2 ? at(a, w - 1 - x, h - 1 - y) : turns == 1 ? at(a, w - 1 - y, x)
+                                                                             : at(a, y, h - 1 - x));
+}
+
+/* True when the angle needed no matrix. */
+static bool rotate_by_quarters(const affine *a, double angle)
+{
+    bool square = a->p->width == a->p->height;
+    if (angle == 180.0) quarter_turns(a, 2);
+    else if (angle == 90.0 && square) quarter_turns(a, 1);
+    else if (angle == 270.0 && square) quarter_turns(a, 3);
+    else return false;
+    return true;
+}
+
+/* Python's angle % 360.0. */
+static double degrees(double angle)
+{
+    double rest = fmod(angle, 360.0);
+    return rest < 0 ? rest + 360.0 : rest == 0 ? 0.0 : rest;
+}
+
+stk_status stk_op_affine(const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch, stk_error *error)
+{
+    size_t n_bytes = (size_t)p->width * p->height * p->channels;
+    double angle = op->kind == STK_OP_ROTATE ? degrees(op->value) : 0;
+    if (op->kind == STK_OP_ROTATE && angle == 0) return STK_OK;
+    scratch->n_bytes = 0;
+    STK_TRY(stk_buffer_resize(scratch, n_bytes, error));
+    memcpy(scratch->data, p->pixels, n_bytes);
+    affine a = {.p = p, .from = scratch->data, .m = {1, 0, 0, 0, 1, 0}};
+    memcpy(a.fill, op->fill, sizeof a.fill);
+    switch ((int)op->kind) {
+    case STK_OP_SHEAR_X: a.m[1] = op->value; break;
+    case STK_OP_SHEAR_Y: a.m[3] = op->value; break;
+    case STK_OP_TRANSLATE_X: a.m[2] = -op->value; break;
+    case STK_OP_TRANSLATE_Y: a.m[5] = -op->value; break;
+    default:
+        if (rotate_by_quarters(&a, angle)) return STK_OK;
+        rotation(p, angle, a.m);
+    }
+    if (op->filter == STK_FILTER_BILINEAR) bilinear(&a);
+    else if (op->filter == STK_FILTER_BICUBIC) bicubic(&a);
+    else nearest(&a);
+    return STK_OK;
+}

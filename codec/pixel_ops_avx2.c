@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pixel_rows.h compiled for the AVX2 family. */
+#if defined(__x86_64__)
+#include "codec/pixel_rows.h"
+
+const stk_row_ops stk_row_ops_avx2 = STK_ROW_OPS;
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of pixel_ops.h, by kind of arithmetic. Included only by codec/pixel_ops*.c and the kernel families. */
+#ifndef STK_CODEC_PIXEL_OPS_INTERNAL_H
+#define STK_CODEC_PIXEL_OPS_INTERNAL_H
+
+#include <stddef.h>
+
+#include "codec/pixel_ops.h"
+
+/* Loops that gain from vectors: one source (pixel_rows.h), compiled once a family. Buffers do not overlap. */
+typedef struct stk_row_ops {
+    /* bytes[i] = blend(from, bytes[i], alpha). */
+    void (*blend_constant)(uint8_t from, float alpha, uint8_t *bytes, size_t n);
+    /* bytes[i] = blend(from[i], bytes[i], alpha). */
+    void (*blend)(const uint8_t *from, float alpha, uint8_t *bytes, size_t n);
+    /* n interleaved RGB pixels: blend with their luma. */
+    void (*saturate)(float alpha, uint8_t *rgb, size_t n);
+    void (*shift_hue)(uint8_t shift, uint8_t *rgb, size_t n);
+    void (*grey)(uint8_t *rgb, size_t n);
+    /* Sum of the luma of n RGB pixels. */
+    uint64_t (*luma_sum)(const uint8_t *rgb, size_t n);
+    /* out[i] = smooth at byte i of `here`. */
+    void (*smooth)(const uint8_t *above, const uint8_t *here, const uint8_t *below, size_t step, uint8_t *out,
+                   size_t n);
+    /* out[i] = sum over k of weights[k] * in[i + k * step], in order of k. */
+    void (*blur_across)(const uint8_t *in, const float *weights, uint32_t n_weights, size_t step, float *out,
+                        size_t n);
+    /* out[i] = the same over rows[k][i], rounded to the nearest even. */
+    void (*blur_down)(const float *const *rows, const float *weights, uint32_t n_weights, uint8_t *out, size_t n);
+    /* bytes[i] = bytes[i] < threshold ? bytes[i] : 255 - bytes[i]; threshold 0 .. 256. */
+    void (*solarize)(int32_t threshold, uint8_t *bytes, size_t n);
+} stk_row_ops;
+
+extern const stk_row_ops stk_row_ops_scalar;
+#if defined(__x86_64__)
+extern const stk_row_ops stk_row_ops_avx2;
+extern const stk_row_ops stk_row_ops_avx512;
+#endif
+
+/* pixel_ops_point.c: each byte by itself, maybe after a look at all. */
+void stk_op_contrast(const stk_row_ops *rows, const stk_picture *p, float alpha);
+void stk_op_posterize(const stk_picture *p, uint32_t bits);
+void stk_op_solarize_add(const stk_picture *p, uint32_t add);
+void stk_op_autocontrast(const stk_picture *p);
+void stk_op_equalize(const stk_picture *p);
+
+/* pixel_ops_affine.c. */
+stk_status stk_op_affine(const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch, stk_error *error);
+void stk_op_flip_vertical(const stk_picture *p);
+
+/* pixel_ops_filter.c: neighbourhoods. */
+stk_status stk_op_sharpness(const stk_row_ops *rows, const stk_picture *p, float alpha, stk_buffer *scratch,
+                            stk_error *error);
+stk_status stk_op_blur(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
+                       stk_error *error);
+
+#endif
