@@ -47,6 +47,25 @@ if TYPE_CHECKING:
     from stoker._from_torchvision import Translated, from_torchvision, timm
     from stoker._loader import Loader, LoaderIterator
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
+    from stoker._steps import (
+        AutoAugment,
+        ColorJitter,
+        GaussianBlur,
+        RandAugment,
+        RandomAdjustSharpness,
+        RandomAutocontrast,
+        RandomEqualize,
+        RandomErasing,
+        RandomGrayscale,
+        RandomInvert,
+        RandomPosterize,
+        RandomRotation,
+        RandomSolarize,
+        RandomVerticalFlip,
+        Step,
+        TimmAugment,
+        TrivialAugmentWide,
+    )
     from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
     from stoker._verify import VerifyIssue, VerifyProgress, VerifyReport, verify
     from stoker._writer import Writer
@@ -69,6 +88,11 @@ _NAMES = {
     "_from_torchvision": "Translated from_torchvision timm",
     "_loader": "Loader LoaderIterator",
     "_pack": "PackIssue PackProgress PackReport pack",
+    "_steps": (
+        "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAutocontrast RandomEqualize "
+        "RandomErasing RandomGrayscale RandomInvert RandomPosterize RandomRotation RandomSolarize "
+        "RandomVerticalFlip Step TimmAugment TrivialAugmentWide"
+    ),
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
     "_verify": "VerifyIssue VerifyProgress VerifyReport verify",
     "_writer": "Writer",
@@ -99,11 +123,13 @@ def __dir__() -> list[str]:
 __all__ = [
     "ArgumentError",
     "AsStored",
+    "AutoAugment",
     "BatchInfo",
     "Boxes",
     "BusyError",
     "CancelledError",
     "ChecksumError",
+    "ColorJitter",
     "Column",
     "CorruptError",
     "DamagedError",
@@ -113,6 +139,7 @@ __all__ = [
     "Error",
     "Eval",
     "ExistsError",
+    "GaussianBlur",
     "IOError",
     "ImageError",
     "InternalError",
@@ -126,14 +153,28 @@ __all__ = [
     "PackProgress",
     "PackReport",
     "PadCrop",
+    "RandAugment",
+    "RandomAdjustSharpness",
+    "RandomAutocontrast",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomInvert",
+    "RandomPosterize",
+    "RandomRotation",
+    "RandomSolarize",
+    "RandomVerticalFlip",
     "RecordInfo",
     "Resize",
     "Sample",
     "StateError",
+    "Step",
     "ThreadError",
+    "TimmAugment",
     "Train",
     "Transform",
     "Translated",
+    "TrivialAugmentWide",
     "UnsupportedError",
     "VerifyIssue",
     "VerifyProgress",

@@ -7,12 +7,37 @@ import warnings
 from typing import Any, Callable, Optional
 
 from stoker._errors import ArgumentError, UnsupportedError
+from stoker._steps import (
+    AutoAugment,
+    ColorJitter,
+    GaussianBlur,
+    RandAugment,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomErasing,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPosterize,
+    RandomRotation,
+    RandomSolarize,
+    RandomVerticalFlip,
+    Step,
+    TimmAugment,
+    TrivialAugmentWide,
+    auto_augment,
+    color_jitter,
+    fill_color,
+    training_steps,
+)
 from stoker._transforms import AsStored, Eval, PadCrop, Resize, Train, Transform
 
 _FILTERS = ("bilinear", "bicubic", "box", "hamming", "lanczos", "nearest")
 # Steps that decide the size of the image: without them a batch cannot be put together.
 _GEOMETRY = ("RandomResizedCrop", "Resize", "CenterCrop", "RandomCrop")
 _TO_FLOAT = ("ToTensor", "ConvertImageDtype", "ToDtype")
+# RandomErasing may come after them.
+_MOST_STEPS = 15
 _TO_TENSOR = ("PILToTensor", "ToImage", "ToImageTensor", "ToPureTensor")
 
 
@@ -64,13 +89,16 @@ class _Reading:
         self.norm = "v1"
         self.mean: Optional[list[float]] = None
         self.std: Optional[list[float]] = None
+        self.steps: list[Step] = []
 
     def take(self, step: Any) -> bool:
         """Takes one step in; False when it cannot be translated here."""
-        reader = getattr(self, "_" + type(step).__name__, None)
+        name = type(step).__name__
+        if name in _STEPS:
+            return self._add(_STEPS[name], step)
+        reader = getattr(self, "_" + name, None)
         if reader is not None:
             return bool(reader(step))
-        name = type(step).__name__
         if name in _TO_FLOAT:
             return self._to_float(step, name)
         return name in _TO_TENSOR or name == "Identity"
@@ -130,24 +158,60 @@ class _Reading:
 
     def _RandomHorizontalFlip(self, step: Any) -> bool:  # noqa: N802
         """Before or after the crop: where a crop lies is as likely as where its mirror image lies."""
-        if self.flip is not None:
+        if self.flip is not None or self._erases():
             return False
         self.flip = float(step.p)
         return True
 
     def _Normalize(self, step: Any) -> bool:  # noqa: N802
-        if not self.is_float or self.mean is not None:
+        if not self.is_float or self.mean is not None or self._erases():
             return False
         self.mean, self.std = [float(v) for v in step.mean], [float(v) for v in step.std]
         return True
 
+    # Steps on the pixels. Those on Pillow images come before ToTensor, erasing after it.
+
+    def _add(self, make: Callable[[Any], Optional[Step]], step: Any) -> bool:
+        if self.is_float or self.short is not None or len(self.steps) >= _MOST_STEPS:
+            return False
+        try:
+            made = make(step)
+        except ArgumentError:
+            return False
+        if made is not None:
+            self.steps.append(made)
+        return made is not None
+
+    def _RandomApply(self, step: Any) -> bool:  # noqa: N802
+        inner = _flatten(list(step.transforms))
+        make = _STEPS.get(type(inner[0]).__name__) if len(inner) == 1 else None
+        if make is None or not self._add(make, inner[0]):
+            return False
+        self.steps[-1].p *= float(step.p)
+        return True
+
+    def _RandomErasing(self, step: Any) -> bool:  # noqa: N802
+        value = "random" if step.value is None else step.value
+        if not self.is_float or any(isinstance(s, RandomErasing) for s in self.steps):
+            return False
+        try:
+            self.steps.append(RandomErasing(float(step.p), tuple(step.scale), tuple(step.ratio), value))
+        except ArgumentError:
+            return False
+        return len(self.steps) <= _MOST_STEPS
+
+    def _erases(self) -> bool:
+        return bool(self.steps) and isinstance(self.steps[-1], RandomErasing)
+
     def _busy(self) -> bool:
-        return self.transform is not None or self.short is not None or self.is_float
+        return self.transform is not None or self.short is not None or self.is_float or bool(self.steps)
 
     def result(self, rest: tuple[Callable[[Any], Any], ...]) -> Translated:
         transform = self.transform or AsStored()
         if self.flip is not None:
             transform.flip = self.flip
+        if self.steps:
+            transform.steps = tuple(self.steps)
         return Translated(
             transform,
             dtype="float32" if self.is_float else "uint8",
@@ -162,7 +226,10 @@ def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
     """Translates a torchvision Compose (v1 or v2) for ``Loader(transform=...)``.
 
     Done in C: RandomResizedCrop, Resize with CenterCrop, Resize((h, w)), RandomCrop with padding,
-    RandomHorizontalFlip, ToTensor / PILToTensor / ToImage / ToDtype / ConvertImageDtype, Normalize. From the
+    RandomHorizontalFlip; after these, before ToTensor: ColorJitter, RandomGrayscale, GaussianBlur, RandAugment,
+    TrivialAugmentWide, AutoAugment, RandomRotation, RandomVerticalFlip, RandomAutocontrast, RandomEqualize,
+    RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness, and RandomApply of one of them;
+    ToTensor / PILToTensor / ToImage / ToDtype / ConvertImageDtype, Normalize; after these RandomErasing. From the
     first other step on, steps are called on the torch tensors of whole batches, and a warning names it;
     strict=True makes that an error. Raises UnsupportedError, naming the step, where the images of a batch
     would differ in size or the step cannot take tensors.
@@ -199,8 +266,11 @@ def timm(config: Any, *, train: bool = False) -> Translated:
 
     config: what ``timm.data.resolve_data_config`` gives, a model's ``pretrained_cfg``, or a dict with
     "input_size", "interpolation", "mean", "std", "crop_pct" and "crop_mode". train: RandomResizedCrop and flip
-    instead of the evaluation crop. Batches are float32, normalised. Raises UnsupportedError for a crop_mode or
-    interpolation that has no counterpart here.
+    instead of the evaluation crop, and what the config has, by timm's names, of "scale", "ratio", "hflip",
+    "vflip", "auto_augment", "color_jitter", "color_jitter_prob", "force_color_jitter", "grayscale_prob",
+    "gaussian_blur_prob", "re_prob", "re_mode" and "re_count" (also "aa", "reprob", "remode", "recount"); as in
+    timm, auto_augment switches color_jitter off unless forced. Batches are float32, normalised. Raises
+    UnsupportedError for what has no counterpart here.
     """
     values = config if isinstance(config, dict) else vars(config)
     size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
@@ -211,7 +281,7 @@ def timm(config: Any, *, train: bool = False) -> Translated:
         raise UnsupportedError(f"timm: interpolation {name!r} cannot be done; use one of {', '.join(_FILTERS)}")
     transform: Transform
     if train:
-        transform = Train(size, filter=name)
+        transform = _timm_train(values, size, name)
     elif crop_mode == "squash" and crop_pct == 1.0:
         transform = Resize(size, filter=name)
     elif crop_mode == "center" and size[0] == size[1]:
@@ -223,6 +293,59 @@ def timm(config: Any, *, train: bool = False) -> Translated:
     mean = [float(v) for v in values.get("mean", (0.485, 0.456, 0.406))]
     std = [float(v) for v in values.get("std", (0.229, 0.224, 0.225))]
     return Translated(transform, dtype="float32", norm="v1", mean=mean, std=std, rest=())
+
+
+def _timm_train(values: Any, size: tuple[int, int], name: Any) -> Train:
+    """What transforms_imagenet_train of timm/data/transforms_factory.py makes of these settings."""
+
+    def get(*names: str, default: Any = None) -> Any:
+        return next((values[n] for n in names if values.get(n) is not None), default)
+
+    auto = auto_augment(get("auto_augment", "aa"))
+    for step in auto:
+        if isinstance(step, TimmAugment):
+            mean = values.get("mean", (0.485, 0.456, 0.406))
+            step.fill = tuple(min(255, round(255 * x)) for x in mean)
+            step.interpolation = name if name in ("nearest", "bilinear", "bicubic") else "random"
+    jitter = color_jitter(get("color_jitter"))
+    if auto and not get("force_color_jitter"):
+        jitter = ()
+    for step in jitter:
+        step.p = float(get("color_jitter_prob", default=1.0))
+    mode = get("re_mode", "remode", default="const")
+    erasing = None
+    if get("re_prob", "reprob"):
+        kinds: dict[str, Any] = {"const": 0, "rand": "color", "pixel": "random"}
+        if mode not in kinds:
+            raise UnsupportedError(f"timm: re_mode {mode!r} cannot be done; use one of {', '.join(kinds)}")
+        boxes = (1, int(get("re_count", "recount", default=1)))
+        p = float(get("re_prob", "reprob"))
+        erasing = RandomErasing(p, (0.02, 1 / 3), (0.3, 1 / 0.3), kinds[mode], count=boxes)
+    vflip = float(get("vflip", default=0.0))
+    transform = Train(
+        size,
+        scale=tuple(get("scale", default=(0.08, 1.0))),
+        ratio=tuple(get("ratio", default=(3 / 4, 4 / 3))),
+        flip=float(get("hflip", default=0.5)),
+        filter=name,
+    )
+    steps = training_steps(
+        None,
+        None,
+        0.0,
+        None,
+        [
+            *([RandomVerticalFlip(vflip)] if vflip else []),
+            *auto,
+            *jitter,
+            *([RandomGrayscale(get("grayscale_prob"))] if get("grayscale_prob") else []),
+            *([GaussianBlur(23, p=get("gaussian_blur_prob"))] if get("gaussian_blur_prob") else []),
+        ],
+        erasing,
+    )
+    if steps:
+        transform.steps = steps
+    return transform
 
 
 def _wants_images(step: Any, is_float: bool) -> bool:
@@ -273,6 +396,50 @@ def _filter(step: Any) -> Any:
     interpolation = getattr(step, "interpolation", "bilinear")
     value = getattr(interpolation, "value", interpolation)
     return value if value in _FILTERS else None
+
+
+def _interpolation(step: Any) -> str:
+    name = _filter(step) or "nearest"
+    return str(name)
+
+
+def _color_jitter(step: Any) -> Step:
+    ranges = [getattr(step, name) for name in ("brightness", "contrast", "saturation", "hue")]
+    neutral = (1.0, 1.0, 1.0, 0.0)
+    return ColorJitter(*((n, n) if r is None else tuple(r) for r, n in zip(ranges, neutral)))
+
+
+def _auto_augment(step: Any) -> Step:
+    return AutoAugment(str(step.policy.value), _interpolation(step), fill_color(step.fill))
+
+
+def _rotation(step: Any) -> Optional[Step]:
+    if step.expand or step.center is not None:
+        return None
+    return RandomRotation(tuple(step.degrees), _interpolation(step), fill_color(step.fill))
+
+
+# torchvision's class -> our step, or None where it cannot be.
+_STEPS: dict[str, Callable[[Any], Optional[Step]]] = {
+    "ColorJitter": _color_jitter,
+    "RandomGrayscale": lambda s: RandomGrayscale(s.p),
+    "GaussianBlur": lambda s: GaussianBlur(tuple(s.kernel_size), tuple(s.sigma)),
+    "RandAugment": lambda s: RandAugment(
+        s.num_ops, s.magnitude, s.num_magnitude_bins, _interpolation(s), fill_color(s.fill)
+    ),
+    "TrivialAugmentWide": lambda s: TrivialAugmentWide(
+        s.num_magnitude_bins, _interpolation(s), fill_color(s.fill)
+    ),
+    "AutoAugment": _auto_augment,
+    "RandomRotation": _rotation,
+    "RandomVerticalFlip": lambda s: RandomVerticalFlip(s.p),
+    "RandomAutocontrast": lambda s: RandomAutocontrast(s.p),
+    "RandomEqualize": lambda s: RandomEqualize(s.p),
+    "RandomInvert": lambda s: RandomInvert(s.p),
+    "RandomPosterize": lambda s: RandomPosterize(s.bits, s.p),
+    "RandomSolarize": lambda s: RandomSolarize(s.threshold, s.p),
+    "RandomAdjustSharpness": lambda s: RandomAdjustSharpness(s.sharpness_factor, s.p),
+}
 
 
 def _is_float32(step: Any) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from stoker._enums import COLORS, FILTERS, MODES, PIXELS, constant
 from stoker._errors import ArgumentError
 from stoker._native import ffi, lib
+from stoker._steps import ColorJitter, GaussianBlur, RandomErasing, Step, training_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -35,6 +37,7 @@ class Transform:
     pixels: str
     color: str
     mode: Optional[str]
+    steps: tuple[Step, ...] = ()
 
     def _common(self, filter: str, pixels: str, color: str, mode: Optional[str]) -> None:
         constant(FILTERS, "filter", filter)
@@ -58,7 +61,20 @@ class Transform:
         raw.pixels = PIXELS[self.pixels]
         raw.color = COLORS[self.color]
         raw.mode = MODES[self.mode or default_mode]
-        return ()
+        if not self.steps:
+            return ()
+        steps = ffi.new("stk_step[]", len(self.steps))
+        for number, step in enumerate(self.steps):
+            step._fill(ffi.addressof(steps, number))
+        raw.steps, raw.n_steps = steps, len(self.steps)
+        return (steps,)
+
+    def with_steps(self, *steps: Step) -> Transform:
+        """A copy that takes these steps, in this order, on each image after its crop and flip."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.steps = training_steps(None, None, 0.0, None, steps, None)
+        return copy
 
     def with_size(self, size: Size) -> Transform:
         """A copy with another output size (progressive resizing)."""
@@ -81,10 +97,16 @@ class Transform:
 
 
 class Train(Transform):
-    """torchvision's RandomResizedCrop followed by RandomHorizontalFlip.
+    """torchvision's RandomResizedCrop followed by RandomHorizontalFlip and, where asked for, further steps.
 
     size: output, pixels. scale: range of the crop's share of the image's area. ratio: range of its width /
     height. flip: probability of a flip from left to right.
+
+    Steps on the pixels, taken in this order. auto_augment: "ra" (RandAugment), "ta" (TrivialAugmentWide),
+    "imagenet", "cifar10" or "svhn" (AutoAugment), timm's strings as "rand-m9-mstd0.5-inc1", or a step such as
+    :class:`RandAugment`. color_jitter: a strength for brightness, contrast and saturation, three, four with hue,
+    or :class:`ColorJitter`. grayscale: a probability. blur: a probability, or :class:`GaussianBlur`. steps: any
+    further ones. erasing: a probability, or :class:`RandomErasing`; on the normalised pixels.
     """
 
     def __init__(
@@ -94,6 +116,12 @@ class Train(Transform):
         scale: tuple[float, float] = (0.08, 1.0),
         ratio: tuple[float, float] = (3.0 / 4.0, 4.0 / 3.0),
         flip: float = 0.5,
+        auto_augment: Union[str, Step, None] = None,
+        color_jitter: Union[float, Sequence[float], ColorJitter, None] = None,
+        grayscale: float = 0.0,
+        blur: Union[float, GaussianBlur, None] = None,
+        steps: Sequence[Step] = (),
+        erasing: Union[float, RandomErasing, None] = None,
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
@@ -105,6 +133,7 @@ class Train(Transform):
         self.ratio = _range("ratio", ratio)
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
+        _set_steps(self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing))
 
     @property
     def shuffles(self) -> bool:
@@ -158,7 +187,7 @@ class PadCrop(Transform):
     """torchvision's RandomCrop(size, padding=pad) followed by RandomHorizontalFlip: the CIFAR recipe.
 
     size: output, pixels. pad: pixels added on each side, 0 for a plain random crop. fill: their colour, a
-    number or one a channel.
+    number or one a channel. auto_augment, color_jitter, grayscale, blur, steps, erasing: as :class:`Train`'s.
     """
 
     def __init__(
@@ -168,6 +197,12 @@ class PadCrop(Transform):
         *,
         flip: float = 0.5,
         fill: Union[int, tuple[int, ...]] = 0,
+        auto_augment: Union[str, Step, None] = None,
+        color_jitter: Union[float, Sequence[float], ColorJitter, None] = None,
+        grayscale: float = 0.0,
+        blur: Union[float, GaussianBlur, None] = None,
+        steps: Sequence[Step] = (),
+        erasing: Union[float, RandomErasing, None] = None,
         color: Color = "rgb",
         mode: Optional[Mode] = None,
     ) -> None:
@@ -181,6 +216,7 @@ class PadCrop(Transform):
         if len(self.fill) > 4 or not all(0 <= int(v) <= 255 for v in self.fill):
             raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
         self._common("bilinear", "pillow13", color, mode)
+        _set_steps(self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing))
 
     @property
     def shuffles(self) -> bool:
@@ -273,6 +309,11 @@ class AsStored(Transform):
         keep = super()._fill(raw, default_mode)
         raw.flip_probability = self.flip
         return keep
+
+
+def _set_steps(transform: Transform, steps: tuple[Step, ...]) -> None:
+    if steps:  # a transform without steps prints none
+        transform.steps = steps
 
 
 def _side(option: str, value: Any) -> int:

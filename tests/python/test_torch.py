@@ -163,6 +163,108 @@ def test_from_torchvision_steps(transforms: Any) -> None:
             stoker.from_torchvision(wrong)
 
 
+def test_from_torchvision_augmentations(transforms: Any) -> None:
+    t = transforms
+    nearest, bilinear = t.InterpolationMode.NEAREST, t.InterpolationMode.BILINEAR
+    crop, to_float = [t.RandomResizedCrop(32), t.RandomHorizontalFlip()], [t.ToTensor(), t.Normalize([0.5] * 3, [0.5] * 3)]
+    pairs = [
+        (t.ColorJitter(0.4, (0.5, 2.0), 0, 0.1), stoker.ColorJitter(0.4, (0.5, 2.0), 0, 0.1)),
+        (t.RandomGrayscale(0.2), stoker.RandomGrayscale(0.2)),
+        (t.GaussianBlur(5, 1.5), stoker.GaussianBlur(5, 1.5)),
+        (t.GaussianBlur((5, 9)), stoker.GaussianBlur((5, 9))),
+        (t.RandAugment(3, 7, interpolation=bilinear), stoker.RandAugment(3, 7, interpolation="bilinear")),
+        (t.TrivialAugmentWide(fill=[1, 2, 3]), stoker.TrivialAugmentWide(fill=(1, 2, 3))),
+        (t.AutoAugment(), stoker.AutoAugment()),
+        (t.AutoAugment(t.AutoAugmentPolicy.SVHN, fill=9), stoker.AutoAugment("svhn", fill=9)),
+        (t.RandomRotation(15, nearest), stoker.RandomRotation(15)),
+        (t.RandomVerticalFlip(0.3), stoker.RandomVerticalFlip(0.3)),
+        (t.RandomAutocontrast(), stoker.RandomAutocontrast()),
+        (t.RandomEqualize(), stoker.RandomEqualize()),
+        (t.RandomInvert(), stoker.RandomInvert()),
+        (t.RandomPosterize(4), stoker.RandomPosterize(4)),
+        (t.RandomSolarize(120), stoker.RandomSolarize(120)),
+        (t.RandomAdjustSharpness(2), stoker.RandomAdjustSharpness(2)),
+        (t.RandomApply([t.ColorJitter(0.8)], p=0.8), stoker.ColorJitter(0.8, p=0.8)),
+        (t.RandomApply(torch.nn.ModuleList([t.RandomGrayscale(0.5)]), p=0.5), stoker.RandomGrayscale(0.25)),
+    ]
+    for theirs, ours in pairs:
+        got = stoker.from_torchvision(t.Compose([*crop, theirs, *to_float]), strict=True)
+        assert got.transform == stoker.Train(32, steps=[ours]), theirs
+    got = stoker.from_torchvision(t.Compose([*crop, *[theirs for theirs, _ in pairs[:15]], *to_float]), strict=True)
+    assert got.transform.steps == tuple(ours for _, ours in pairs[:15])
+    for value, same in ((0, 0), ("random", "random"), ((1, 2, 3), (1, 2, 3)), (0.5, 0.5)):
+        erasing = t.RandomErasing(0.3, (0.1, 0.2), (0.5, 2.0), value=value)
+        got = stoker.from_torchvision(t.Compose([*crop, t.TrivialAugmentWide(), *to_float, erasing]), strict=True)
+        last = stoker.RandomErasing(0.3, (0.1, 0.2), (0.5, 2.0), same)
+        assert got.transform == stoker.Train(32, auto_augment="ta", erasing=last)
+    left = [
+        [*crop, *to_float, t.ColorJitter(0.4)],
+        [*crop, t.ToTensor(), t.RandomErasing(), t.Normalize([0.5] * 3, [0.5] * 3)],
+        [*crop, t.RandomRotation(15, expand=True), *to_float],
+        [*crop, t.RandomApply([t.RandomInvert(), t.RandomEqualize()]), *to_float],
+        [*crop, *to_float, t.RandomErasing(), t.RandomErasing()],
+    ]
+    for steps in left:
+        with pytest.raises(stoker.UnsupportedError):
+            stoker.from_torchvision(t.Compose(steps), strict=True)
+    with pytest.raises(stoker.UnsupportedError, match="RandomResizedCrop"):  # it would see other pixels
+        stoker.from_torchvision(t.Compose([t.ColorJitter(0.4), *crop, *to_float]))
+
+
+def test_from_torchvision_v2_augmentations(tiny: Path) -> None:
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    compose = v2.Compose(
+        [
+            v2.RandomResizedCrop(32),
+            v2.ColorJitter(0.4, 0.4, 0.4, 0.1),
+            v2.RandomApply([v2.GaussianBlur(5)], p=0.5),
+            v2.TrivialAugmentWide(),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.5] * 3, [0.5] * 3),
+            v2.RandomErasing(0.1),
+        ]
+    )
+    translated = stoker.from_torchvision(compose, strict=True)
+    jitter, blur = stoker.ColorJitter(0.4, 0.4, 0.4, 0.1), stoker.GaussianBlur(5, p=0.5)
+    assert translated.transform.steps == (jitter, blur, stoker.TrivialAugmentWide(), stoker.RandomErasing(0.1))
+    images, _ = next(iter(stoker.Loader(stoker.open(tiny), 30, transform=translated)))
+    assert images.shape == (30, 3, 32, 32)
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5, (9, 23), 23])
+@pytest.mark.parametrize("sigma", [0.1, 0.7, 2.0, 6.0])
+def test_blur_within_a_level(photos: Path, transforms: Any, kernel: Any, sigma: float) -> None:
+    """At most one level from torchvision's, and nearly everywhere none."""
+    ds = stoker.open(photos)
+    t = stoker.Train(61, pixels="pillow13")
+    plain, _ = next(iter(stoker.Loader(ds, 23, transform=t, shuffle=False, device="cpu")))
+    step = stoker.GaussianBlur(kernel, sigma)
+    done, _ = next(iter(stoker.Loader(ds, 23, transform=t.with_steps(step), shuffle=False, device="cpu")))
+    size = list(kernel) if isinstance(kernel, tuple) else kernel
+    want = torch.stack([transforms.functional.gaussian_blur(image.contiguous(), size, sigma) for image in plain])
+    difference = (done.int() - want.int()).abs()
+    assert difference.max() <= 1
+    assert (difference > 0).float().mean() < 1e-4
+
+
+def test_timm_train(photos: Path) -> None:
+    config = {"input_size": (3, 64, 64), "interpolation": "bicubic", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+    plain = stoker.timm({**config, "color_jitter": 0.4, "hflip": 0.3, "scale": (0.3, 1.0)}, train=True)
+    assert plain.transform == stoker.Train(64, scale=(0.3, 1.0), flip=0.3, color_jitter=0.4, filter="bicubic")
+    rand = {**config, "aa": "rand-m9-mstd0.5-inc1", "color_jitter": 0.4, "reprob": 0.25, "remode": "pixel", "recount": 2}
+    augment = stoker.TimmAugment("rand-m9-mstd0.5-inc1", "bicubic", (128, 128, 128))
+    erasing = stoker.RandomErasing(0.25, (0.02, 1 / 3), (0.3, 1 / 0.3), "random", count=(1, 2))
+    want = stoker.Train(64, auto_augment=augment, erasing=erasing, filter="bicubic")
+    assert stoker.timm(rand, train=True).transform == want
+    assert stoker.timm(config, train=True).transform == stoker.Train(64, filter="bicubic")
+    images, _ = next(iter(stoker.Loader(stoker.open(photos), 23, transform=stoker.timm(rand, train=True))))
+    assert images.shape == (23, 3, 64, 64)
+    for wrong in ({"aa": "augmix"}, {"aa": "rand-tweights"}, {"re_prob": 0.1, "re_mode": "noise"}):
+        with pytest.raises(stoker.UnsupportedError):
+            stoker.timm({**config, **wrong}, train=True)
+
+
 def test_from_torchvision_rest(tiny: Path, transforms: Any) -> None:
     t = transforms
     compose = t.Compose([t.Resize((16, 16)), t.Grayscale(3), t.ToTensor(), t.Normalize([0.5] * 3, [0.5] * 3)])
