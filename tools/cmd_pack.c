@@ -482,7 +482,10 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
     while (length > 1 && dst[length - 1] == '/')
         length--;
     if (r->n_kinds > 0) cli_note(&command_pack, "each one stands in %.*s.report.jsonl", (int)length, dst);
-    if (report->reencoded > 0)
+    if (report->reencoded > 0 && r->args->pack.encode == STK_ENCODE_RAW)
+        cli_note(&command_pack, "--resize resampled %" PRIu64 " images: their pixels are not the source's",
+                 report->reencoded);
+    else if (report->reencoded > 0)
         cli_note(&command_pack,
                  "--resize encoded %" PRIu64 " images anew (JPEG quality %" PRIu32
                  ", %s): their pixels are not the source's",

@@ -28,6 +28,19 @@ def test_page(page: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_readme(tmp_path: Path) -> None:
+    """README's Python lines on a user's own folder, and its first commands."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (python,) = re.findall(r"^```python\n.*?^```$", text, flags=re.MULTILINE | re.DOTALL)
+    pack, bench = re.findall(r"^    (stoker (?:pack|bench) [^#\n]*)#", text, flags=re.MULTILINE)[:2]
+    page = tmp_path / "readme.md"
+    commands = f"$ {pack}\n...\n$ {bench.replace('bench', 'bench --seconds 0.5')}\n...\n$ rm train.stk*\n"
+    page.write_text(f"```console\n{commands}```\n{python}\n")
+    command = [sys.executable, Path(pages.__file__), page]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_wrong_page_fails(tmp_path: Path) -> None:
     """The runner notices a wrong output, a failing command, a Python error and a page without anything to run."""
     wrong = {
