@@ -7,6 +7,7 @@
     ```text                  block that follows at once
     ```python title="x.py"   is written to that file
     <!-- not run: why -->    in the line before a block: it is shown only
+    <!-- any output: why --> likewise: it is run, but what it prints differs from machine to machine
     <!-- run: command -->    a preparation that the page does not show
 
 Numbers, sizes and hashes in output are compared by kind, not by value; a line of three dots stands for any lines.
@@ -32,14 +33,14 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\s*$")
 
 class Step:
     """What to do at one place of a page. expected: None, or the printed lines that the page shows, which stand in
-    lines[first:last] of it."""
+    lines[first:last] of it; with any_output they are an example."""
 
-    def __init__(self, kind, line, text, expected=None, first=0, last=0):
-        self.kind, self.line, self.text = kind, line, text
+    def __init__(self, kind, line, text, expected=None, first=0, last=0, any_output=False):
+        self.kind, self.line, self.text, self.any_output = kind, line, text, any_output
         self.expected, self.first, self.last = expected, first, last
 
 
-def console_steps(lines, start, end):
+def console_steps(lines, start, end, any_output):
     """A console block's commands, each with the output below it. A command goes on after a backslash."""
     steps, i = [], start
     while i < end:
@@ -53,12 +54,12 @@ def console_steps(lines, start, end):
         first = i
         while i < end and not lines[i].startswith("$ "):
             i += 1
-        steps.append(Step("shell", at, command, lines[first:i], first, i))
+        steps.append(Step("shell", at, command, lines[first:i], first, i, any_output))
     return steps
 
 
 def parse(text):
-    lines, steps, i, skip = text.splitlines(), [], 0, False
+    lines, steps, i, skip, any_output = text.splitlines(), [], 0, False, False
     while i < len(lines):
         hidden = re.match(r"^<!-- run: (.*) -->$", lines[i])
         match = FENCE.match(lines[i])
@@ -66,6 +67,8 @@ def parse(text):
             steps.append(Step("shell", i + 1, hidden[1]))
         elif re.match(r"^<!-- not run: .+ -->$", lines[i]):
             skip = True
+        elif re.match(r"^<!-- any output: .+ -->$", lines[i]):
+            any_output = True
         elif match:
             end = next(n for n in range(i + 1, len(lines)) if lines[n] == "```")
             language, title = match.groups()
@@ -77,7 +80,8 @@ def parse(text):
             elif language == "python":
                 steps.append(Step("python", i + 1, body))
             elif language == "console":
-                steps += console_steps(lines, i + 1, end)
+                steps += console_steps(lines, i + 1, end, any_output)
+                any_output = False
             elif language == "text" and steps and steps[-1].kind == "python" and steps[-1].expected is None:
                 steps[-1].expected, steps[-1].first, steps[-1].last = lines[i + 1 : end], i + 1, end
             i = end
@@ -140,9 +144,9 @@ def run_page(page, update=False):
             return f"{page.name}, line {step.line}: failed\n{traceback.format_exc()}"
         if step.expected is None or fits(step.expected, got):
             continue
-        if not update:
+        if not update and not step.any_output:
             return "\n".join([f"{page.name}, line {step.line}: shows", *step.expected, "--- but printed", *got])
-        changes.append((step.first, step.last, got))
+        changes += [(step.first, step.last, got)] if update else []
     for first, last, got in reversed(changes):
         lines[first:last] = got
     if changes:
