@@ -29,6 +29,8 @@ static stk_status check_options(const stk_dataset_options *o, stk_error *error)
     if ((unsigned)o->io > STK_IO_PREAD) return stk_fail(error, STK_ERR_ARGUMENT, "options.io is out of range");
     if ((unsigned)o->verify > STK_VERIFY_OFF)
         return stk_fail(error, STK_ERR_ARGUMENT, "options.verify is out of range");
+    if (o->stage != NULL && o->stage[0] == '\0')
+        return stk_fail(error, STK_ERR_ARGUMENT, "options.stage is empty: give \"auto\" or a folder");
     return STK_OK;
 }
 
@@ -70,9 +72,12 @@ stk_status stk_dataset_open(const char *path, const stk_dataset_options *options
     if (d == NULL) return stk_fail_memory(error, "the data set");
     stk_status status;
     d->options = *options;
-    d->options.hdf5_images = d->options.hdf5_labels = NULL; /* the caller's; not kept */
-    STK_GOTO(stk_storage_open(path, options, &d->storage, error));
-    STK_GOTO(stk_payload_open(d->storage, &d->options, &d->payload, error));
+    d->options.hdf5_images = d->options.hdf5_labels = d->options.stage = NULL; /* the caller's; not kept */
+    STK_GOTO(stk_storage_open(path, options, &d->source, error));
+    d->storage = d->source;
+    STK_GOTO(stk_payload_open(d->source, &d->options, &d->payload, error));
+    if (options->stage != NULL)
+        STK_GOTO(stk_changeover_open(path, options, d->source, d->payload, &d->changeover, &d->storage, error));
     d->tables = calloc((size_t)d->storage->n_table_sets + 1, sizeof *d->tables);
     if (d->tables == NULL) {
         status = stk_fail_memory(error, "the data set's tables");
@@ -99,8 +104,10 @@ void stk_dataset_close(stk_dataset **dataset)
         stk_tile_tables_close(&tables);
     }
     free((void *)d->tables);
+    stk_changeover_stop(d->changeover);
     stk_payload_close(&d->payload);
-    if (d->storage != NULL) stk_storage_close(&d->storage);
+    stk_changeover_close(&d->changeover);
+    if (d->source != NULL) stk_storage_close(&d->source);
     free(d);
     *dataset = NULL;
 }
@@ -111,6 +118,7 @@ const char *stk_dataset_container(const stk_dataset *d) { return d->storage->ops
 const char *stk_dataset_road(const stk_dataset *d) { return stk_payload_road(d->payload); }
 const char *stk_dataset_slow_pattern(const stk_dataset *d) { return d->storage->slow; }
 const char *stk_dataset_contents(const stk_dataset *d) { return d->storage->contents; }
+void stk_dataset_stage(const stk_dataset *d, stk_dataset_stage_info *out) { stk_changeover_state(d->changeover, out); }
 uint64_t stk_dataset_bytes(const stk_dataset *d) { return d->storage->total_bytes; }
 bool stk_dataset_has_labels(const stk_dataset *d) { return d->storage->has_labels; }
 uint32_t stk_dataset_classes(const stk_dataset *d) { return d->storage->n_classes; }
@@ -152,19 +160,29 @@ stk_status stk_dataset_column(const stk_dataset *d, uint32_t column, stk_column 
     return STK_OK;
 }
 
+/* What a staged copy's index does not give, being damaged or gone, the source's does. */
+static bool ask_source(const stk_dataset *d, stk_status status)
+{
+    return __builtin_expect(d->storage != d->source, 0) &&
+           (status == STK_ERR_CORRUPT || status == STK_ERR_CHECKSUM || status == STK_ERR_IO);
+}
+
 stk_status stk_dataset_value(const stk_dataset *d, uint32_t column, uint64_t i, void *buffer, size_t capacity,
                              stk_value *out, stk_error *error)
 {
     *out = (stk_value){0};
     STK_TRY(check_column(d, column, error));
     STK_TRY(check_record(d, i, error));
-    return d->storage->ops->value(d->storage, column, i, buffer, capacity, out, error);
+    stk_status status = d->storage->ops->value(d->storage, column, i, buffer, capacity, out, error);
+    if (!ask_source(d, status)) return status;
+    return d->source->ops->value(d->source, column, i, buffer, capacity, out, error);
 }
 
 stk_status stk_dataset_row(const stk_dataset *d, uint64_t i, stk_row *row, stk_error *error)
 {
     STK_TRY(check_record(d, i, error));
-    return d->storage->ops->row(d->storage, i, row, error);
+    stk_status status = d->storage->ops->row(d->storage, i, row, error);
+    return ask_source(d, status) ? d->source->ops->row(d->source, i, row, error) : status;
 }
 
 stk_status stk_dataset_image_row(const stk_dataset *d, uint64_t i, stk_row *row, stk_error *error)
@@ -215,7 +233,9 @@ stk_status stk_dataset_tables(const stk_dataset *d, const stk_row *row, const st
     if (tables == NULL) {
         const uint8_t *blob;
         size_t n_bytes;
-        STK_TRY(d->storage->ops->tables(d->storage, set, &blob, &n_bytes, error));
+        stk_status status = d->storage->ops->tables(d->storage, set, &blob, &n_bytes, error);
+        if (ask_source(d, status)) status = d->source->ops->tables(d->source, set, &blob, &n_bytes, error);
+        STK_TRY(status);
         STK_TRY(stk_tile_tables_open(blob, n_bytes, &tables, error));
         stk_tile_tables *other = NULL;
         if (!atomic_compare_exchange_strong(&d->tables[set], &other, tables)) {

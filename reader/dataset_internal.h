@@ -12,13 +12,16 @@
 
 #include "codec/tiles.h"
 #include "format/storage.h"
+#include "reader/changeover.h"
 #include "reader/payload.h"
 #include "reader/workbench.h"
 
 enum { STK_SPARE_BENCHES = 16 };
 
 struct stk_dataset {
-    stk_storage *storage;
+    stk_storage *storage;       /* rows, columns, metadata: the source's, or a whole staged copy's (changeover.h) */
+    stk_storage *source;        /* of the path that was opened */
+    stk_changeover *changeover; /* NULL = without options.stage */
     stk_payload_source *payload;
     stk_dataset_options options;
     uint32_t path_column;                 /* UINT32_MAX = packed without paths */

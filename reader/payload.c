@@ -18,6 +18,7 @@
 #include "common/hash.h"
 #include "reader/bitmap.h"
 #include "reader/mirror.h"
+#include "reader/staged_storage.h"
 
 enum {
     SCRATCH_KEPT = 64 << 20,    /* scratch above this is given back after the outlier that needed it */
@@ -43,8 +44,16 @@ typedef struct payload_file {
     _Atomic(stk_mirror *) mirror; /* its bytes in memory, once a loader wants that */
 } payload_file;
 
+/* A staged copy: a source of its own over the same rows. */
+typedef struct payload_copy {
+    stk_storage *storage;
+    stk_payload_source *payload;
+} payload_copy;
+
 struct stk_payload_source {
     stk_storage *storage;
+    _Atomic(payload_copy *) copy; /* NULL = none (yet) */
+    uint32_t first_check;         /* where its files begin in stk_payload_ctx.checks */
     stk_io io;
     stk_verify_mode verify;
     uint64_t max_record_bytes;
@@ -132,10 +141,46 @@ stk_status stk_payload_open(stk_storage *storage, const stk_dataset_options *opt
     return status;
 }
 
+static void copy_close(payload_copy *copy)
+{
+    if (copy == NULL) return;
+    stk_payload_close(&copy->payload);
+    stk_storage_close(&copy->storage);
+    free(copy);
+}
+
+stk_status stk_payload_adopt(stk_payload_source *s, stk_storage *storage, const stk_dataset_options *options,
+                             stk_error *error)
+{
+    payload_copy *copy = calloc(1, sizeof *copy), *none = NULL;
+    if (copy == NULL) {
+        stk_storage_close(&storage);
+        return stk_fail_memory(error, "a staged copy");
+    }
+    copy->storage = storage;
+    stk_status status = stk_payload_open(storage, options, &copy->payload, error);
+    if (status == STK_OK) {
+        copy->payload->first_check = s->storage->n_files;
+        if (!atomic_compare_exchange_strong(&s->copy, &none, copy))
+            status = stk_fail(error, STK_ERR_STATE, "a staged copy is in use already");
+    }
+    if (status != STK_OK) copy_close(copy);
+    return status;
+}
+
+/* The copy when it holds the row's payload. */
+static const stk_payload_source *copy_with(const stk_payload_source *s, const stk_row *row)
+{
+    const payload_copy *copy = atomic_load_explicit(&s->copy, memory_order_acquire);
+    if (__builtin_expect(copy == NULL, 1) || !stk_staged_storage_has(copy->storage, row)) return NULL;
+    return copy->payload;
+}
+
 void stk_payload_close(stk_payload_source **source)
 {
     stk_payload_source *s = *source;
     if (s == NULL) return;
+    copy_close(atomic_load(&s->copy));
     for (uint32_t i = 0; s->files != NULL && i < s->storage->n_files; i++) file_free(atomic_load(&s->files[i]));
     free((void *)s->files);
     stk_bitmap_close(&s->touched);
@@ -183,6 +228,8 @@ void stk_payload_pretend_remote(stk_payload_source *s) { s->pretend_remote = tru
 const char *stk_payload_road(const stk_payload_source *s)
 {
     if (s->storage->road != NULL) return s->storage->road;
+    const payload_copy *copy = atomic_load_explicit(&s->copy, memory_order_acquire);
+    if (copy != NULL) return stk_payload_road(copy->payload);
     payload_file *f;
     if (s->storage->n_files == 0 || file_get(s, 0, &f, NULL) != STK_OK) return "pread";
     return f->map != NULL ? "mmap" : "pread";
@@ -191,7 +238,7 @@ const char *stk_payload_road(const stk_payload_source *s)
 stk_status stk_payload_ctx_init(stk_payload_ctx *ctx, const stk_payload_source *source, stk_error *error)
 {
     *ctx = (stk_payload_ctx){0};
-    ctx->checks = calloc((size_t)source->storage->n_files + 1, sizeof *ctx->checks);
+    ctx->checks = calloc((size_t)source->storage->n_files * 2 + 1, sizeof *ctx->checks);
     if (ctx->checks == NULL) return stk_fail_memory(error, "a reading thread");
     ctx->round = 1;
     return STK_OK;
@@ -211,9 +258,10 @@ void stk_payload_begin_round(stk_payload_ctx *ctx)
 }
 
 /* Does the record still lie inside the file? Its size is asked for once a round. */
-static stk_status check_size(stk_payload_ctx *ctx, const stk_row *row, const payload_file *f, stk_error *error)
+static stk_status check_size(stk_payload_ctx *ctx, uint32_t number, const stk_row *row, const payload_file *f,
+                             stk_error *error)
 {
-    stk_file_check *check = &ctx->checks[row->file];
+    stk_file_check *check = &ctx->checks[number];
     if (check->round != ctx->round) {
         STK_TRY(stk_file_size(&f->file, &check->n_bytes, error));
         check->round = ctx->round;
@@ -268,6 +316,8 @@ static stk_status accept(const stk_payload_source *s, uint64_t i, const stk_row 
 stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,
                            const uint8_t **data, stk_error *error)
 {
+    const stk_payload_source *copy = copy_with(s, row);
+    if (copy != NULL && stk_payload_get(copy, ctx, i, row, data, NULL) == STK_OK) return STK_OK;
     *data = NULL;
     if (row->n_bytes > s->max_record_bytes)
         return stk_fail(error, STK_ERR_LIMIT, "a record of %llu bytes is above the limit max_record_bytes of %llu",
@@ -282,7 +332,7 @@ stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, ui
     if (mirror != NULL && (*data = stk_mirror_get(mirror, row->offset, row->n_bytes)) != NULL)
         return accept(s, i, row, f, *data, error);
     if (stk_bitmap_get(&s->touched, i) && f != NULL && f->map != NULL) {
-        STK_TRY(check_size(ctx, row, f, error));
+        STK_TRY(check_size(ctx, s->first_check + row->file, row, f, error));
         *data = f->map + row->offset;
     } else {
         STK_TRY(read_record(s, ctx, i, row, f, error));
@@ -301,6 +351,8 @@ stk_status stk_payload_accept(const stk_payload_source *s, uint64_t i, const stk
 
 void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row *row)
 {
+    const stk_payload_source *copy = copy_with(s, row);
+    if (copy != NULL) s = copy;
     if (row->offset == UINT64_MAX || row->n_bytes > PREFETCH_BYTES || row->file >= s->storage->n_files) return;
     const payload_file *f = atomic_load_explicit(&s->files[row->file], memory_order_acquire);
     if (f == NULL || !stk_bitmap_get(&s->touched, i)) return;
@@ -314,6 +366,8 @@ void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row
 bool stk_payload_resident(const stk_payload_source *s, const stk_row *row)
 {
     payload_file *f;
+    const stk_payload_source *copy = copy_with(s, row);
+    if (copy != NULL) s = copy;
     if (row->offset == UINT64_MAX || row->n_bytes == 0 || file_get(s, row->file, &f, NULL) != STK_OK)
         return true; /* nothing that could be asked for */
     if (s->pretend_remote) return false;
@@ -342,8 +396,12 @@ static void take_over(payload_file *f)
 bool stk_payload_ask(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes)
 {
     payload_file *f;
+    const stk_payload_source *copy =
+        copy_with(s, &(stk_row){.file = file, .offset = offset, .n_bytes = n_bytes});
+    if (copy != NULL) s = copy;
     if (file_get(s, file, &f, NULL) != STK_OK || f->kind == STK_FS_MEMORY) return true;
-    if (f->kind == STK_FS_OTHER) return false;
+    /* A copy lies on a disk of this machine, also where its kind is not known (a container's overlay). */
+    if (f->kind == STK_FS_OTHER && copy == NULL) return false;
     take_over(f);
     uint64_t end = offset + n_bytes;
     for (uint64_t at = offset; at < end;) {

@@ -38,6 +38,11 @@ stk_status stk_payload_open(stk_storage *storage, const stk_dataset_options *opt
                             stk_error *error);
 void stk_payload_close(stk_payload_source **source);
 
+/* From now on, what the copy (staged_storage.h; taken over, also on failure) holds is read from it. A record whose bytes
+ * there are not right, or cannot be read, comes from the source as before. Once a source; any thread, at any time. */
+stk_status stk_payload_adopt(stk_payload_source *source, stk_storage *copy, const stk_dataset_options *options,
+                             stk_error *error);
+
 /* "mmap", "pread", or the storage's own words. */
 const char *stk_payload_road(const stk_payload_source *source);
 
@@ -66,7 +71,7 @@ bool stk_payload_copy_some(const stk_payload_source *source, stk_payload_copying
 /* What a thread keeps between records. */
 typedef struct stk_payload_ctx {
     stk_buffer scratch;
-    stk_file_check *checks; /* [n_files] */
+    stk_file_check *checks; /* [2 * n_files]: of the source's, and of a staged copy's */
     uint32_t round;
 } stk_payload_ctx;
 

@@ -268,7 +268,7 @@ static void run_chunk(stk_pipeline *p, stk_worker *w, const stk_chunk *chunk)
             !p->work->picks && !stk_work_resident(&p->env, samples[k + PREFETCH_AHEAD].pick.id))
             stk_payload_prefetch(p->env.dataset->payload, samples[k + PREFETCH_AHEAD].pick.id,
                                  &samples[k + PREFETCH_AHEAD].row);
-        stk_status status = failed ? storage->ops->row(storage, s->pick.id, &s->row, error) : STK_OK;
+        stk_status status = failed ? stk_dataset_row(p->env.dataset, s->pick.id, &s->row, error) : STK_OK;
         int64_t label = status == STK_OK ? s->row.label : -1;
         if (status == STK_OK) status = do_sample(p, w, chunk->slot, s, each || k == timed, error);
         if (status == STK_OK)

@@ -47,6 +47,10 @@ typedef struct stk_dataset_options {
     double range_min, range_max; /* 0, 0 = not given; source range of non-uint8 images mapped to 0..255 */
     uint64_t max_pixels;         /* 178,956,970; larger records are refused (STK_ERR_LIMIT) */
     uint64_t max_record_bytes;   /* 4 GiB */
+    const char *stage;           /* NULL; "auto" or a folder: read from a copy on a faster disk (stage.h). One that is
+                                    there is used at once; else a thread makes it, or waits for the process that does,
+                                    and reading changes over to it when it is ready. What the copy does not hold, or
+                                    holds with a wrong checksum, is read from path. */
 } stk_dataset_options;
 
 /* Fills *options with the defaults named above. */
@@ -72,6 +76,15 @@ STK_API const char *stk_dataset_container(const stk_dataset *dataset);
 
 /* The road payload bytes take, one clause for people ("mmap", "pread", "H5Dread_chunk under a lock"). */
 STK_API const char *stk_dataset_road(const stk_dataset *dataset);
+
+/* How reading from a staged copy stands. */
+typedef struct stk_dataset_stage_info {
+    const char *state; /* "off" (not asked for), "copying" (read from path meanwhile), "whole", "subset", "needless" (no
+                          place is faster), "failed". Static text. */
+    uint64_t bytes;    /* that the copy in use holds; 0 = none is in use */
+    const char *text;  /* the copy's folder, or why there is none; lives as long as the handle */
+} stk_dataset_stage_info;
+STK_API void stk_dataset_stage(const stk_dataset *dataset, stk_dataset_stage_info *out);
 
 /* What makes random order slow here and what to do about it, one sentence; NULL where nothing does (only foreign
  * HDF5 with many images a compressed chunk has such a thing). Lives as long as the handle. */
