@@ -110,7 +110,7 @@ build_wheel() {
     rm -rf "$chroot/opt/stoker" "$chroot/opt/wheel"
     mkdir -p "$chroot/opt/stoker" "$chroot/opt/wheel"
     git -C "$root" ls-files -z -co --exclude-standard -- CMakeLists.txt pyproject.toml LICENSE README.md cmake common format codec packer \
-        reader gpu_upload include tools python |
+        reader gpu_upload staging include tools python |
         while IFS= read -r -d '' file; do [ ! -e "$root/$file" ] || printf '%s\0' "$file"; done |
         tar -C "$root" --null -T - -cf - | tar -C "$chroot/opt/stoker" -xf -
     if [ -n "${STOKER_CUDA_OBJECTS:-}" ]; then
