@@ -81,7 +81,12 @@ static stk_status host_alloc(stk_gpu_share *s, size_t n_bytes, void **out, stk_e
     size_t all = n_bytes + HOST_HEAD;
     bool pageable = false;
     *out = NULL;
-    if (s->backend->pinned_alloc(s->device, all, &memory, &why) != STK_OK) {
+    stk_status status = s->backend->pinned_alloc(s->device, all, &memory, &why);
+    if (status != STK_OK) {
+        stk_gpu_share_trim(s);
+        status = s->backend->pinned_alloc(s->device, all, &memory, &why);
+    }
+    if (status != STK_OK) {
         memory = aligned_alloc(HOST_HEAD, (all + HOST_HEAD - 1) / HOST_HEAD * HOST_HEAD);
         if (memory == NULL) return stk_fail(error, STK_ERR_MEMORY, "%zu bytes of host memory for a batch: %s", n_bytes, why.text);
         pageable = true;
@@ -100,6 +105,52 @@ static void host_free(stk_gpu_share *s, void *memory)
     count_host(s, h, false);
     if (h->pageable) free(h);
     else s->backend->pinned_free(s->device, h);
+}
+
+/* ---- What is kept though nobody uses it. */
+
+static void count_device(stk_gpu_share *s, size_t n_bytes, bool add)
+{
+    pthread_mutex_lock(&s->lock);
+    s->device_bytes = add ? s->device_bytes + n_bytes : s->device_bytes - n_bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void give_back(stk_gpu_share *s, const stk_gpu_retired *r)
+{
+    if (r->host) {
+        host_free(s, r->memory);
+        return;
+    }
+    count_device(s, r->capacity, false);
+    s->backend->device_free(s->device, r->memory);
+}
+
+void stk_gpu_share_trim(stk_gpu_share *s)
+{
+    stk_gpu_retired all[STK_GPU_RETIRED_KEPT + STK_GPU_PINNED_KEPT];
+    uint32_t n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (; s->n_retired > 0; s->n_retired--) all[n++] = s->retired[s->n_retired - 1];
+    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++) {
+        if (s->pinned[i].memory == NULL || s->pinned[i].used) continue;
+        all[n++] = (stk_gpu_retired){.memory = s->pinned[i].memory, .host = true};
+        s->pinned[i] = (stk_gpu_pinned){0};
+    }
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; i < n; i++) give_back(s, &all[i]);
+}
+
+/* Memory that a block outgrew. */
+static void retire(stk_gpu_share *s, const stk_gpu_block *block)
+{
+    stk_gpu_retired r = {.memory = block->memory, .capacity = block->capacity, .host = block->pinned};
+    if (r.memory == NULL) return;
+    pthread_mutex_lock(&s->lock);
+    bool kept = s->n_retired < STK_GPU_RETIRED_KEPT;
+    if (kept) s->retired[s->n_retired++] = r;
+    pthread_mutex_unlock(&s->lock);
+    if (!kept) give_back(s, &r);
 }
 
 stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_log log, stk_gpu_share **out, stk_error *error)
@@ -136,7 +187,7 @@ void stk_gpu_share_drop(stk_gpu_share *s)
     bool last = --s->users == 0;
     pthread_mutex_unlock(&s->lock);
     if (!last) return;
-    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++) host_free(s, s->pinned[i].memory);
+    stk_gpu_share_trim(s);
     s->backend->close(s->device);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->log_lock);
@@ -156,29 +207,34 @@ static stk_gpu_pinned *best_fit(stk_gpu_share *s, size_t n_bytes)
     return best;
 }
 
-/* A place to remember a block in: an empty one, or that of the smallest unused block, which *evicted then is. NULL when
- * all are in use. */
-static stk_gpu_pinned *place_for(stk_gpu_share *s, void **evicted)
+/* A place to remember a block in, NULL when all are taken: such a block lives as long as it is used. */
+static stk_gpu_pinned *place_for(stk_gpu_share *s)
 {
-    stk_gpu_pinned *smallest = NULL;
-    *evicted = NULL;
-    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++) {
-        stk_gpu_pinned *p = &s->pinned[i];
-        if (p->memory == NULL) return p;
-        if (!p->used && (smallest == NULL || p->capacity < smallest->capacity)) smallest = p;
-    }
-    if (smallest == NULL) return NULL;
-    *evicted = smallest->memory;
-    *smallest = (stk_gpu_pinned){0};
-    return smallest;
+    for (int i = 0; i < STK_GPU_PINNED_KEPT; i++)
+        if (s->pinned[i].memory == NULL) return &s->pinned[i];
+    return NULL;
 }
 
-/* Slots ask for a little more now and then, as batches differ: a block has room for a quarter more. An unused block that
- * is too small will hardly be asked for again: it goes. */
+void stk_gpu_pinned_expect(stk_gpu_share *s, size_t n_bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    if (n_bytes > s->pinned_usual) s->pinned_usual = n_bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Slots ask for a little more now and then, as batches differ. All are made as large as the largest one, so that soon
+ * every block serves every batch; a request far below that is something else. */
+static size_t slot_capacity(stk_gpu_share *s, size_t n_bytes)
+{
+    size_t capacity = n_bytes + n_bytes / 4;
+    if (capacity > s->pinned_usual) s->pinned_usual = capacity;
+    else if (n_bytes >= s->pinned_usual / 4) capacity = s->pinned_usual;
+    return capacity + STK_GPU_SLACK;
+}
+
 stk_status stk_gpu_pinned_get(stk_gpu_share *s, size_t n_bytes, void **out, stk_error *error)
 {
-    void *old = NULL;
-    size_t capacity = n_bytes + n_bytes / 4 + STK_GPU_SLACK;
+    size_t capacity = 0;
     *out = NULL;
     if (n_bytes > SIZE_MAX / 2) return stk_fail_memory(error, "a batch");
     pthread_mutex_lock(&s->lock);
@@ -187,21 +243,15 @@ stk_status stk_gpu_pinned_get(stk_gpu_share *s, size_t n_bytes, void **out, stk_
         p->used = true;
         *out = p->memory;
     } else {
-        for (int i = 0; i < STK_GPU_PINNED_KEPT && old == NULL; i++) {
-            if (s->pinned[i].memory == NULL || s->pinned[i].used) continue;
-            old = s->pinned[i].memory;
-            s->pinned[i] = (stk_gpu_pinned){0};
-        }
+        capacity = slot_capacity(s, n_bytes);
     }
     pthread_mutex_unlock(&s->lock);
     if (*out != NULL) return STK_OK;
-    host_free(s, old);
     STK_TRY(host_alloc(s, capacity, out, error));
     pthread_mutex_lock(&s->lock);
-    p = place_for(s, &old);
+    p = place_for(s);
     if (p != NULL) *p = (stk_gpu_pinned){.memory = *out, .capacity = capacity, .used = true};
     pthread_mutex_unlock(&s->lock);
-    host_free(s, old);
     return STK_OK;
 }
 
@@ -220,36 +270,32 @@ void stk_gpu_pinned_put(stk_gpu_share *s, void *memory)
 
 /* ---- Blocks. */
 
-static void count_device(stk_gpu_share *s, const stk_gpu_block *block, bool add)
-{
-    pthread_mutex_lock(&s->lock);
-    s->device_bytes = add ? s->device_bytes + block->capacity : s->device_bytes - block->capacity;
-    pthread_mutex_unlock(&s->lock);
-}
-
 void stk_gpu_block_free(stk_gpu_share *s, stk_gpu_block *block)
 {
-    if (block->memory == NULL) return;
-    if (block->pinned) {
-        host_free(s, block->memory);
-    } else {
-        count_device(s, block, false);
-        s->backend->device_free(s->device, block->memory);
-    }
+    if (block->memory != NULL)
+        give_back(s, &(stk_gpu_retired){.memory = block->memory, .capacity = block->capacity, .host = block->pinned});
     block->memory = NULL;
     block->capacity = 0;
+}
+
+static stk_status block_alloc(stk_gpu_share *s, stk_gpu_block *block, size_t capacity, stk_error *error)
+{
+    if (block->pinned) return host_alloc(s, capacity + STK_GPU_SLACK, &block->memory, error);
+    if (s->backend->device_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, NULL) == STK_OK) return STK_OK;
+    stk_gpu_share_trim(s);
+    return s->backend->device_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error);
 }
 
 stk_status stk_gpu_block_fit(stk_gpu_share *s, stk_gpu_block *block, size_t n_bytes, stk_error *error)
 {
     if (n_bytes <= block->capacity && block->memory != NULL) return STK_OK;
     if (n_bytes > SIZE_MAX / 2) return stk_fail_memory(error, "GPU memory");
-    stk_gpu_block_free(s, block);
-    /* Growing stops the whole device, so there is room for the next larger batch. */
-    size_t capacity = block->exact ? n_bytes : n_bytes + n_bytes / 4;
-    if (block->pinned) STK_TRY(host_alloc(s, capacity + STK_GPU_SLACK, &block->memory, error));
-    else STK_TRY(s->backend->device_alloc(s->device, capacity + STK_GPU_SLACK, &block->memory, error));
+    retire(s, block);
+    block->memory = NULL;
+    block->capacity = 0;
+    size_t capacity = block->exact ? n_bytes : n_bytes + n_bytes / 2;
+    STK_TRY(block_alloc(s, block, capacity, error));
     block->capacity = capacity;
-    if (!block->pinned) count_device(s, block, true);
+    if (!block->pinned) count_device(s, capacity, true);
     return STK_OK;
 }

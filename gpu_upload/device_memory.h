@@ -21,14 +21,22 @@ typedef struct stk_gpu_log {
     void *user;
 } stk_gpu_log;
 
-/* Pinned memory that the loader's slots are made of. Taking it from the driver takes milliseconds and giving it back
- * waits for the device, while slots grow and come and go; so what is given back is kept for the next one. */
-enum { STK_GPU_PINNED_KEPT = 64 };
+/* Giving memory back to the driver waits for all that the device was told to do, the consumer's steps included: it cost
+ * a training loop 50 ms each time. So nothing is given back while batches flow. What the loader's slots do not need is
+ * kept for the next one; what a block outgrew waits here for the end, or for the driver to run out of memory. Blocks
+ * grow by half and more, so that all that waits is less than twice what is in use. */
+enum { STK_GPU_PINNED_KEPT = 64, STK_GPU_RETIRED_KEPT = 64 };
 typedef struct stk_gpu_pinned {
     void *memory;
     size_t capacity;
     bool used;
 } stk_gpu_pinned;
+
+typedef struct stk_gpu_retired {
+    void *memory;
+    size_t capacity;
+    bool host;
+} stk_gpu_retired;
 
 /* A device shared by an uploader and its batches. */
 typedef struct stk_gpu_share {
@@ -42,6 +50,9 @@ typedef struct stk_gpu_share {
     pthread_mutex_t log_lock;
     stk_gpu_log log;
     stk_gpu_pinned pinned[STK_GPU_PINNED_KEPT];
+    size_t pinned_usual; /* slots are at least so large: what one is expected to need, the largest there was */
+    stk_gpu_retired retired[STK_GPU_RETIRED_KEPT];
+    uint32_t n_retired;
 } stk_gpu_share;
 
 stk_status stk_gpu_share_open(const char *backend, int device, stk_gpu_log log, stk_gpu_share **out, stk_error *error);
@@ -57,6 +68,10 @@ void stk_gpu_share_mute(stk_gpu_share *share);
  * none. Any thread. */
 stk_status stk_gpu_pinned_get(stk_gpu_share *share, size_t n_bytes, void **out, stk_error *error);
 void stk_gpu_pinned_put(stk_gpu_share *share, void *memory);
+/* Gives all unused memory back to the driver, which waits for the device: not while batches flow. */
+void stk_gpu_share_trim(stk_gpu_share *share);
+/* How large a slot will usually be: the first ones are made so large at once. */
+void stk_gpu_pinned_expect(stk_gpu_share *share, size_t n_bytes);
 /* True for memory of stk_gpu_pinned_get and of pinned blocks that the device can neither read nor write by itself. */
 bool stk_gpu_host_pageable(void *memory);
 
@@ -67,7 +82,7 @@ typedef struct stk_gpu_block {
     bool exact; /* its size will not change: no room is added */
 } stk_gpu_block;
 
-/* Grows the block to n_bytes and a quarter more (contents are lost when it grows). The caller knows that nothing in
+/* Grows the block to n_bytes and half as much more (contents are lost when it grows). The caller knows that nothing in
  * flight uses it. */
 stk_status stk_gpu_block_fit(stk_gpu_share *share, stk_gpu_block *block, size_t n_bytes, stk_error *error);
 void stk_gpu_block_free(stk_gpu_share *share, stk_gpu_block *block);

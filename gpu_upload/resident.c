@@ -122,6 +122,7 @@ stk_status stk_resident_load(stk_uploader *u, stk_error *error)
         chosen = 0;
     }
     if (status == STK_OK && chosen > 0) status = load_all(u, numbers, chosen, error);
+    stk_gpu_share_trim(u->share); /* the slots that they came in are larger than any to come */
     free(numbers);
     return status;
 }

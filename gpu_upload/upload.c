@@ -246,13 +246,23 @@ static stk_status upload_finished(stk_uploader *u, const stk_batch *b, stk_job *
     return k->event_record(u->share->device, job->run_begun, job->lane->stream, error);
 }
 
+/* Two batches at once fill the device when the consumer waits for them. Beside a consumer that is busy they would only
+ * take more of its device at a time, so then they go one after the other. */
+static void choose_lane(stk_uploader *u, stk_job *job)
+{
+    pthread_mutex_lock(&u->lock);
+    const bool hungry = u->head == u->tail;
+    pthread_mutex_unlock(&u->lock);
+    u->next_lane = hungry ? (u->next_lane + 1) % u->n_lanes : 0;
+    job->lane = &u->lanes[u->next_lane];
+}
+
 stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
     extras x = lay_out_extras(u, source);
     job->source = source;
-    job->lane = &u->lanes[u->next_lane];
-    u->next_lane = (u->next_lane + 1) % u->n_lanes;
+    choose_lane(u, job);
     job->counted = false;
     STK_TRY(stk_job_fit(job, source->n, source->n_columns, error));
     fill_batch(u, source, job);

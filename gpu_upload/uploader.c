@@ -2,6 +2,7 @@
  *
  * The uploader: a pump thread takes batches from the loader, queues their copies and kernels, and lines them up; next()
  * hands the first one out and makes the caller's stream wait for it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "gpu_upload/choose.h"
 #include "gpu_upload/uploader_internal.h"
 
-enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, DEFAULT_STREAMS = 2 };
+enum { PUMP_POLL_MS = 50, DEFAULT_AHEAD = 3, DEFAULT_STREAMS = 2, LOOKED_AT = 256, EXTRA_SLOTS = 2 };
 
 void stk_uploader_options_init(stk_uploader_options *o)
 {
@@ -223,6 +224,47 @@ static stk_status size_columns(stk_uploader *u, stk_error *error)
     return STK_OK;
 }
 
+/* A gathered batch takes as much as its records, which differ; what the loader asks of a slot is an upper bound of
+ * that. Made too small at first, slots would be made again one by one in the middle of training. */
+static size_t expected_slot(const stk_uploader *u)
+{
+    const stk_loader_options *o = &u->loader_options;
+    const uint64_t n = stk_dataset_len(u->dataset), step = n / LOOKED_AT + 1;
+    const double least = (double)o->transform.out_width * o->transform.out_height * 3;
+    double sum = 0, squares = 0, count = 0;
+    for (uint64_t i = 0; i < n; i += step) {
+        stk_record_info r;
+        if (stk_dataset_record(u->dataset, i, &r, NULL) != STK_OK) continue;
+        double bytes = (double)r.n_bytes * 1.125 + (double)sizeof(stk_gather_tables);
+        if (bytes < least) bytes = least;
+        sum += bytes;
+        squares += bytes * bytes;
+        count += 1;
+    }
+    if (count == 0) return 0;
+    const double mean = sum / count, variance = squares / count - mean * mean, batch = o->batch_size;
+    const double expected = batch * mean + 4 * sqrt(batch * (variance > 0 ? variance : 0));
+    return expected < (double)(SIZE_MAX / 4) ? (size_t)expected : 0;
+}
+
+/* Takes the slots' memory from the driver before training begins: each takes it 20-60 ms, in which other threads' calls
+ * wait too. */
+static stk_status take_slots(stk_uploader *u, stk_error *error)
+{
+    enum { MOST = 16 };
+    void *slots[MOST] = {0};
+    const size_t n_bytes = !u->gather || u->resident.n_records > 0 ? 0 : expected_slot(u);
+    const uint32_t ahead = u->loader_options.n_ahead, n = (ahead == 0 ? DEFAULT_AHEAD : ahead) + EXTRA_SLOTS;
+    stk_status status = STK_OK;
+    if (n_bytes == 0) return STK_OK;
+    stk_gpu_pinned_expect(u->share, n_bytes + n_bytes / 4);
+    for (uint32_t i = 0; i < n && i < MOST && status == STK_OK; i++)
+        status = stk_gpu_pinned_get(u->share, n_bytes, &slots[i], error);
+    for (uint32_t i = 0; i < MOST; i++)
+        if (slots[i] != NULL) stk_gpu_pinned_put(u->share, slots[i]);
+    return status;
+}
+
 static stk_status open_loader(stk_uploader *u, stk_error *error)
 {
     stk_loader_options o = u->loader_options;
@@ -273,6 +315,7 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     else if (u->measures) snprintf(u->decode_text, sizeof u->decode_text, "gpu: records are resident there");
     STK_TRY(stk_direct_open(u->share, &u->loader_options, u->resident.entries, stk_dataset_len(u->dataset),
                             u->resident.memory.memory, u->copy_stream, &u->direct, error));
+    STK_TRY(take_slots(u, error));
     STK_TRY(open_loader(u, error));
     STK_TRY(stk_loader_state(u->loader, u->state, error));
     return start_pump(u, error);
