@@ -203,3 +203,13 @@ void stk_manifest_close(stk_manifest *m)
     stk_json_close(&m->root);
     *m = (stk_manifest){0};
 }
+
+uint32_t stk_manifest_next_number(const stk_manifest *m)
+{
+    uint32_t next = m->n_shards;
+    for (uint32_t i = 0; i < m->n_shards; i++) {
+        unsigned long number = stk_folder_is_shard_name(m->shards[i].file) ? strtoul(m->shards[i].file, NULL, 10) : 0;
+        if (number >= next && number < UINT32_MAX) next = (uint32_t)number + 1;
+    }
+    return next;
+}

@@ -44,6 +44,9 @@ stk_status stk_manifest_open(stk_manifest *manifest, const char *text, size_t n_
                              stk_error *error);
 void stk_manifest_close(stk_manifest *manifest);
 
+/* For a new shard's name: a number above those of all shards that it names. */
+uint32_t stk_manifest_next_number(const stk_manifest *manifest);
+
 /* For writing it again; texts point into the manifest. */
 static inline stk_folder_shard stk_folder_shard_of(const stk_manifest_shard *s)
 {

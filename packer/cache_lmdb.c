@@ -116,6 +116,27 @@ static stk_status join_users(stk_cache_db *db, const char *folder, stk_error *er
     return STK_OK;
 }
 
+/* LMDB does not make its file in one step: one whose maker was killed, or met a full disk, has no first pages, holds
+ * nothing, and would be called damaged for ever. Removed when nobody else uses the cache. */
+static stk_status remove_half_made(const stk_cache_db *db, stk_error *error)
+{
+    static const char zeros[64];
+    char head[64] = "", lock[PATH_MAX + 8];
+    int fd = open(db->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return STK_OK;
+    struct stat st;
+    bool half = fstat(fd, &st) == 0 && (st.st_size < 2 * sysconf(_SC_PAGESIZE) ||
+                                        (pread(fd, head, sizeof head, 0) == sizeof head &&
+                                         memcmp(head, zeros, sizeof head) == 0));
+    close(fd);
+    if (!half || flock(db->users_fd, LOCK_EX | LOCK_NB) != 0) return STK_OK;
+    snprintf(lock, sizeof lock, "%s-lock", db->path);
+    (void)unlink(db->path);
+    (void)unlink(lock);
+    if (flock(db->users_fd, LOCK_SH) == 0) return STK_OK;
+    return stk_fail_errno(error, errno, "%s: cannot lock", db->path);
+}
+
 /* A file that was cut off would kill the process that looks behind its end; lengthened with zeros it gives
  * errors. (A whole file may lack its last pages too, when they were freed before they were written.) Called
  * within a write transaction, so that nobody else changes the length. */
@@ -228,6 +249,7 @@ static stk_status open_environment(stk_cache_db *db, const char *folder, bool cr
     if (!create && stat(db->path, &st) != 0)
         return stk_fail(error, STK_ERR_NOT_FOUND, "%s: there is no cache in this folder", folder);
     STK_TRY(join_users(db, folder, error));
+    if (create) STK_TRY(remove_half_made(db, error));
     TRY_MDB(db, open_env(db), "cannot be opened");
     int dead;
     (void)mdb_reader_check(db->env, &dead); /* slots of killed packs would keep old pages from use */

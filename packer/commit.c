@@ -21,21 +21,33 @@ static int exchange(const char *a, const char *b)
     return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, EXCHANGE);
 }
 
-/* Puts a folder in the place of another. The old one ends up in the job's folder, which is removed later.
- * Without exchange there is a moment without either name; the old one is put back when the new one cannot
- * take it. */
-static stk_status replace_folder(const stk_job *job, stk_error *error)
+/* Without exchange there is a moment without either name; the old one is put back when the new one cannot take
+ * it. */
+static stk_status move_folders(const stk_job *job, stk_error *error)
 {
-    if (exchange(job->data, job->dst) == 0) return stk_sync_folder_of(job->dst, error);
     char old[4200];
     snprintf(old, sizeof old, "%s/old", job->temp);
     if (rename(job->dst, old) != 0)
         return stk_fail_errno(error, errno, "%s: cannot be moved aside", job->dst);
-    if (rename(job->data, job->dst) != 0) {
-        int why = errno;
-        (void)rename(old, job->dst);
-        return stk_fail_errno(error, why, "%s: cannot put the finished output in place", job->dst);
+    if (rename(job->data, job->dst) == 0) return STK_OK;
+    int why = errno;
+    (void)rename(old, job->dst);
+    return stk_fail_errno(error, why, "%s: cannot put the finished output in place", job->dst);
+}
+
+/* Puts a folder in the place of another. The old one ends up in the job's folder, which is removed later; no later run
+ * may take it for what this one had made, so this one's list of sources is put away first. */
+static stk_status replace_folder(stk_job *job, stk_error *error)
+{
+    if (rename(job->sources, job->next_sources) != 0)
+        return stk_fail_errno(error, errno, "%s: cannot be put away", job->sources);
+    stk_status status = stk_sync_folder_of(job->next_sources, error);
+    if (status == STK_OK && exchange(job->data, job->dst) != 0) status = move_folders(job, error);
+    if (status != STK_OK) {
+        (void)rename(job->next_sources, job->sources);
+        return status;
     }
+    job->published = true;
     return stk_sync_folder_of(job->dst, error);
 }
 
@@ -63,6 +75,8 @@ stk_status stk_job_commit(stk_job *job, bool force, stk_error *error)
         STK_TRY(replace_folder(job, error));
     else
         STK_TRY(stk_publish(job->data, job->dst, force, error));
-    STK_TRY(publish_beside(job, job->sources, ".sources", error));
-    return publish_beside(job, job->report, ".report.jsonl", error);
+    stk_status status = publish_beside(job, job->published ? job->next_sources : job->sources, ".sources", error);
+    if (status == STK_OK) status = publish_beside(job, job->report, ".report.jsonl", error);
+    if (status != STK_OK) stk_fail_prefix(error, "%s is whole and in its place, but not a file beside it: ", job->dst);
+    return status;
 }

@@ -26,7 +26,7 @@ struct stk_output {
     stk_shard_writer *writer;
     stk_hdf5_sink *hdf5;   /* instead of shards */
     char path[PATH_MAX];   /* of the shard being written */
-    uint64_t n_records;    /* in all shards */
+    uint64_t n_records;    /* in all shards, with those of before */
     uint64_t first_record; /* of the current shard */
     done_shard *shards;
     uint32_t n_shards, capacity;
@@ -40,7 +40,7 @@ struct stk_output {
 static stk_status set_path(stk_output *o, stk_error *error)
 {
     char name[32];
-    stk_folder_shard_name(o->n_shards, name);
+    stk_folder_shard_name(o->options.first_number + o->n_shards, name);
     int n = o->options.folder ? snprintf(o->path, sizeof o->path, "%s/%s", o->options.path, name)
                               : snprintf(o->path, sizeof o->path, "%s", o->options.path);
     if (n >= 0 && (size_t)n < sizeof o->path) return STK_OK;
@@ -79,7 +79,7 @@ static stk_status add_done(stk_output *o, const char *id, uint64_t n_bytes, stk_
     }
     done_shard *shard = &o->shards[o->n_shards];
     *shard = (done_shard){.n_bytes = n_bytes, .n_records = o->n_records - o->first_record};
-    stk_folder_shard_name(o->n_shards, shard->name);
+    stk_folder_shard_name(o->options.first_number + o->n_shards, shard->name);
     memcpy(shard->id, id, sizeof shard->id);
     o->n_bytes += n_bytes;
     o->n_shards++;
@@ -101,6 +101,8 @@ stk_status stk_output_open(const stk_output_options *options, stk_output **out, 
     *out = calloc(1, sizeof **out);
     if (*out == NULL) return stk_fail_memory(error, "the output");
     (*out)->options = *options;
+    (*out)->n_records = options->first_record;
+    (*out)->has_labels = options->labels_before;
     if (options->hdf5 == NULL) return STK_OK;
     stk_hdf5_sink_options hdf5 = *options->hdf5;
     hdf5.path = options->path;
@@ -136,7 +138,7 @@ stk_status stk_output_add(stk_output *o, const stk_record *record, stk_error *er
 void stk_output_resume(stk_output *o, uint64_t n_records)
 {
     o->resumed = true;
-    o->hoped = n_records;
+    o->hoped = o->options.first_record + n_records;
 }
 
 /* A shard of the killed run that is whole, fsynced, and holds no more than will be adopted, is taken as it
@@ -211,16 +213,21 @@ static stk_status write_manifest(stk_output *o, char *id, stk_error *error)
 {
     stk_buffer text = {0};
     stk_status status = STK_OK;
-    stk_folder_shard *shards = calloc(o->n_shards, sizeof *shards);
+    uint32_t n_before = o->options.n_before;
+    stk_folder_shard *shards = calloc((size_t)n_before + o->n_shards, sizeof *shards);
     if (shards == NULL) return stk_fail_memory(error, "the list of shards");
+    if (n_before > 0) memcpy(shards, o->options.before, n_before * sizeof *shards);
     for (uint32_t i = 0; i < o->n_shards; i++)
-        shards[i] = (stk_folder_shard){.file = o->shards[i].name,
-                                       .n_records = o->shards[i].n_records,
-                                       .n_bytes = o->shards[i].n_bytes,
-                                       .id = o->shards[i].id,
-                                       .n_table_sets = o->options.tables != NULL ? 1 : 0};
+        shards[n_before + i] = (stk_folder_shard){.file = o->shards[i].name,
+                                                  .n_records = o->shards[i].n_records,
+                                                  .n_bytes = o->shards[i].n_bytes,
+                                                  .id = o->shards[i].id,
+                                                  .first_table_set =
+                                                      o->options.tables != NULL ? o->options.first_table_set : 0,
+                                                  .n_table_sets = o->options.tables != NULL ? 1 : 0,
+                                                  .job = o->options.job};
     stk_folder_info info = {.shards = shards,
-                            .n_shards = o->n_shards,
+                            .n_shards = n_before + o->n_shards,
                             .columns = o->options.columns,
                             .n_columns = o->options.n_columns,
                             .has_labels = o->has_labels,

@@ -8,6 +8,7 @@
 
 #include <stoker/dataset.h>
 
+#include "format/folder.h"
 #include "format/shard_writer.h"
 #include "packer/hdf5_sink.h"
 
@@ -22,6 +23,13 @@ typedef struct stk_output_options {
     const uint8_t *tables; /* a shared table set, or NULL; kept by the caller */
     size_t n_table_bytes;
     const char *metadata; /* kept by the caller */
+    /* Behind what a folder holds already (append.h); all 0 for a new one. Kept by the caller. */
+    const stk_folder_shard *before;
+    uint32_t n_before;
+    uint64_t first_record;
+    uint32_t first_number, first_table_set;
+    bool labels_before;
+    const char *job; /* noted with the new shards; NULL: none */
     /* NULL: .stk. Else path, metadata and columns are filled in from the above; copied. */
     const stk_hdf5_sink_options *hdf5;
 } stk_output_options;

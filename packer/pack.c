@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "packer/append.h"
 #include "packer/cache_use.h"
 #include "packer/pack_job.h"
 #include "packer/output.h"
@@ -38,6 +40,7 @@ typedef struct pack {
     stk_text_file log;
     stk_output *output;
     stk_previous previous;
+    stk_append append; /* with options.append: what the output is added to */
     stk_cache_use cache;
     stk_tile_tables *tables;
     stk_buffer table_blob, metadata, recipe_text;
@@ -114,6 +117,9 @@ static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
     STK_TRY(stk_metadata_text(&p->sources, &p->options, p->whole, &p->metadata, error));
+    if (p->options.append)
+        STK_TRY(stk_append_check(&p->append, (const char *)p->metadata.data, (const char *)p->recipe_text.data,
+                                 p->columns, p->n_columns, error));
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
@@ -137,6 +143,7 @@ static stk_status open_output(pack *p, stk_error *error)
         .n_table_bytes = p->table_blob.n_bytes,
         .metadata = (const char *)p->metadata.data,
     };
+    if (p->options.append) stk_append_output(&p->append, &options);
     return stk_output_open(&options, &p->output, error);
 }
 
@@ -290,6 +297,7 @@ static stk_status finish(pack *p, stk_error *error)
         STK_TRY(stk_report_note(&p->report, p->options.cache, "cache", p->cache.why.text, error));
     STK_TRY(stk_report_finish(&p->report, error));
     p->report.counts.ignored += p->sources.n_special; /* never on the list, so not in the report's sums */
+    if (p->options.append) return stk_append_commit(&p->append, &p->job, p->id, error);
     return stk_job_commit(&p->job, p->options.force, error);
 }
 
@@ -309,11 +317,20 @@ static stk_status prepare_hdf5(pack *p, const lesson *before, stk_error *error)
     return STK_OK;
 }
 
+/* Nobody else writes to DST from here on; with append, what it holds is read. */
+static stk_status lock_place(pack *p, const char *dst, stk_error *error)
+{
+    if (!p->options.append) return stk_job_lock(dst, p->options.force, &p->job, error);
+    if (p->hdf5) return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: --append adds to a folder of shards, not to HDF5", dst);
+    STK_TRY(stk_job_lock_present(dst, true, &p->job, error));
+    return stk_append_open(&p->job, &p->options, &p->append, error);
+}
+
 static stk_status prepare(pack *p, const char *src, const char *dst, const lesson *before, stk_error *error)
 {
     STK_TRY(stk_hdf5_wanted(dst, &p->options, &p->hdf5, error));
     STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
-    STK_TRY(stk_job_lock(dst, p->options.force, &p->job, error));
+    STK_TRY(lock_place(p, dst, error));
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
     stk_scan_watch watch = {.seen = tick_scan, .user = p};
     STK_TRY(stk_pack_source_list(&p->source, &p->options, watch, &p->sources, error));
@@ -326,9 +343,13 @@ static stk_status prepare(pack *p, const char *src, const char *dst, const lesso
     whole.part = whole.n_parts = 0;
     STK_TRY(stk_job_id(&p->sources, &whole, false, &p->whole, error));
     STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
+    if (p->options.append) {
+        STK_TRY(stk_append_begin(&p->append, id, p->options.force, p->job.dst, error));
+        STK_TRY(stk_append_classes(&p->append, &p->sources, error));
+    }
     STK_TRY(stk_job_begin(&p->job, id, p->options.resume, &p->killed_run, error));
     STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
-    if (p->options.resume)
+    if (p->options.resume && !p->options.append)
         STK_TRY(stk_previous_open(p->job.dst, (const char *)p->recipe_text.data, &p->options, &p->previous,
                                   error));
     STK_TRY(stk_cache_use_open(p->options.cache, (const char *)p->recipe_text.data, &p->cache, error));
@@ -345,6 +366,7 @@ static void pack_free(pack *p)
     stk_cache_use_close(&p->cache);
     stk_resume_free(&p->resume);
     stk_previous_close(&p->previous);
+    stk_append_close(&p->append);
     stk_tile_tables_close(&p->tables);
     stk_sources_free(&p->sources);
     stk_pack_source_free(&p->source);
@@ -361,6 +383,7 @@ static void keep_for_later(pack *p, stk_status status)
 {
     if (!p->options.resume || p->output == NULL || p->job.lock_fd < 0) return;
     if (status != STK_ERR_CANCELLED && status != STK_ERR_IO) return;
+    if (p->job.published || access(p->job.data, F_OK) != 0) return;
     p->job.keep = stk_output_keep(p->output, NULL) == STK_OK && stk_text_file_write(&p->log, NULL) == STK_OK;
 }
 

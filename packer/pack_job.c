@@ -151,7 +151,7 @@ cleanup:
     return status;
 }
 
-stk_status stk_job_lock_present(const char *dst, stk_job *out, stk_error *error)
+stk_status stk_job_lock_present(const char *dst, bool writes, stk_job *out, stk_error *error)
 {
     struct stat st;
     stk_status status;
@@ -161,7 +161,7 @@ stk_status stk_job_lock_present(const char *dst, stk_job *out, stk_error *error)
         goto cleanup;
     }
     out->folder = S_ISDIR(st.st_mode);
-    STK_GOTO(make_lock(out, error));
+    if (writes) STK_GOTO(make_lock(out, error));
 cleanup:
     if (status != STK_OK) stk_job_close(out);
     return status;

@@ -26,6 +26,7 @@ typedef struct stk_job {
     char *temp;                    /* DST.tmp.<id>; NULL until the job is known */
     char *data, *sources, *report; /* paths in it */
     char *next_sources;            /* where sources is written anew while a killed run's is read */
+    bool published;                /* data has taken the place of a folder, which now lies where data was */
     bool keep;                     /* close leaves the folder for a later run to go on with */
 } stk_job;
 
@@ -34,8 +35,9 @@ typedef struct stk_job {
 stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error);
 
 /* The same for a change of what is at DST; whether that is a folder is looked up, not read off the name.
- * STK_ERR_NOT_FOUND when there is nothing. */
-stk_status stk_job_lock_present(const char *dst, stk_job *out, stk_error *error);
+ * STK_ERR_NOT_FOUND when there is nothing. Without `writes` no lock is taken: DST is only looked at, perhaps on a
+ * read-only disk. */
+stk_status stk_job_lock_present(const char *dst, bool writes, stk_job *out, stk_error *error);
 
 /* Makes the job's folder, and removes those of dead jobs. With resume, what a killed run of this very job has
  * left stays: *found. */

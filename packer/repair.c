@@ -183,7 +183,7 @@ static stk_status rename_in_sources(repair *r, stk_error *error)
     stk_status status = STK_OK;
     if ((size_t)snprintf(path, sizeof path, "%s.sources", r->job.dst) >= sizeof path)
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", r->job.dst);
-    STK_GOTO(stk_source_log_frame(h, r->report.dataset_id, &text, error));
+    STK_GOTO(stk_source_log_frame(h, NULL, r->report.dataset_id, &text, error));
     STK_GOTO(stk_write_file_atomic(path, text.data, text.n_bytes, error));
 cleanup:
     stk_buffer_free(&text);
@@ -193,14 +193,14 @@ cleanup:
 static stk_status run(repair *r, const char *dst, stk_error *error)
 {
     bool found = false;
-    STK_TRY(stk_job_lock_present(dst, &r->job, error));
+    STK_TRY(stk_job_lock_present(dst, !r->options.dry_run, &r->job, error));
     STK_TRY(stk_repair_folder_open(r->job.dst, r->job.folder, &r->folder, error));
     r->report.records = r->folder.n_rows;
     STK_TRY(find_all(r, error));
     STK_TRY(stk_healer_open(r->job.dst, &r->patients, &r->healer, error));
     STK_TRY(stk_healer_find(&r->healer, r->options.from, r->job.dst, &r->patients, error));
-    bool writes = !r->options.dry_run && r->patients.n > 0;
-    if (writes) {
+    bool writes = !r->options.dry_run;
+    if (writes) { /* also when nothing is to be mended: what a killed run left goes with it */
         r->job.folder = false; /* the job's data is one file: a mended shard */
         STK_TRY(stk_job_begin(&r->job, 0, false, &found, error));
     }

@@ -128,10 +128,10 @@ static bool is_named(const stk_repair_folder *f, const char *name)
     return false;
 }
 
-/* The first number that no shard has or had. */
+/* A number above all that are in use: what it replaces, and whoever reads that, has a lower one. */
 static stk_status choose_name(const stk_repair_folder *f, char name[32], char path[PATH_MAX], stk_error *error)
 {
-    for (uint32_t k = f->n;; k++) {
+    for (uint32_t k = stk_manifest_next_number(&f->manifest);; k++) {
         stk_folder_shard_name(k, name);
         STK_TRY(join(f->dst, name, path, error));
         if (!is_named(f, name) && access(path, F_OK) != 0) return STK_OK;

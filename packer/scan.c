@@ -18,6 +18,7 @@
 #include "packer/folder_list.h"
 #include "packer/manifest.h"
 #include "packer/name_order.h"
+#include "packer/source_file.h"
 #include "packer/sources.h"
 #include "packer/team.h"
 
@@ -119,6 +120,10 @@ static stk_status walk_node_read(walk *w, size_t i, stk_error *error)
     stk_status status = STK_OK;
     STK_TRY(stk_folder_read(w->root_fd, w->nodes[i].path, &list, &error_number, error));
     if (error_number != 0) {
+        if (stk_stops_everything(error_number)) {
+            status = stk_fail_errno(error, error_number, "%s: cannot list the folder", w->nodes[i].path);
+            goto cleanup;
+        }
         STK_GOTO(add_bad_dir(&w->found, w->nodes[i].path, STK_SOURCE_UNREADABLE, error_number, error));
         goto cleanup;
     }

@@ -122,8 +122,7 @@ static int open_source(stk_source_reader *reader, const stk_source *source)
     }
 }
 
-/* Failures that are not this file's: every further one would fail alike. */
-static bool stops_everything(int error_number)
+bool stk_stops_everything(int error_number)
 {
     return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM ||
            error_number == ENOTCONN || error_number == ESHUTDOWN || error_number == ETIMEDOUT ||
@@ -139,7 +138,7 @@ static stk_status set_failure(const stk_source_reader *reader, const stk_source 
                                                                     : STK_READ_UNREADABLE;
     /* open() of a socket. */
     if (error_number == ENXIO) out->result = STK_READ_NOT_A_FILE;
-    if (!stops_everything(error_number)) return STK_OK;
+    if (!stk_stops_everything(error_number)) return STK_OK;
     char path[PATH_MAX];
     stk_source_path(reader->sources, source, path, sizeof path);
     return stk_fail_errno(error, error_number, "%s/%s: cannot read", reader->sources->root, path);

@@ -29,6 +29,10 @@ typedef struct stk_source_reader {
 stk_status stk_source_reader_open(const stk_sources *sources, stk_source_reader *out, stk_error *error);
 void stk_source_reader_close(stk_source_reader *reader);
 
+/* Is it a failure that is not this file's or folder's, so that every further one would fail alike (no memory, no
+ * descriptors, a network disk that is gone)? */
+bool stk_stops_everything(int error_number);
+
 typedef enum stk_read_result {
     STK_READ_OK = 0,
     STK_READ_GONE,       /* no such file */

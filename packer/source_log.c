@@ -93,14 +93,22 @@ stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_pr
     return stk_text_file_flow(log, error);
 }
 
-stk_status stk_source_log_frame(const stk_history *h, const char *dataset_id, stk_buffer *out, stk_error *error)
+static stk_status add_lines(const stk_history *h, stk_buffer *out, stk_error *error)
 {
+    return stk_buffer_append(out, h->text.data + h->first_line, h->text.n_bytes - h->first_line, error);
+}
+
+stk_status stk_source_log_frame(const stk_history *h, const stk_history *behind, const char *dataset_id,
+                                stk_buffer *out, stk_error *error)
+{
+    uint64_t n_lines = h->n_lines + (behind != NULL ? behind->n_lines : 0);
     out->n_bytes = 0;
     STK_TRY(stk_buffer_printf(out, error, "stoker-sources 1\nrecipe %s\n", h->recipe));
-    STK_TRY(stk_buffer_append(out, h->text.data + h->first_line, h->text.n_bytes - h->first_line, error));
+    STK_TRY(add_lines(h, out, error));
+    if (behind != NULL) STK_TRY(add_lines(behind, out, error));
     STK_TRY(stk_buffer_printf(out, error, "dataset %s\n", dataset_id));
     uint64_t xxh3 = stk_hash64(out->data, out->n_bytes);
-    return stk_buffer_printf(out, error, "end %llu %016llx\n", (unsigned long long)h->n_lines,
+    return stk_buffer_printf(out, error, "end %llu %016llx\n", (unsigned long long)n_lines,
                              (unsigned long long)xxh3);
 }
 

@@ -41,9 +41,10 @@ uint32_t stk_source_log_flags(const stk_product *product);
 char *stk_source_log_escape(char *to, const char *text);
 stk_status stk_source_log_end(stk_text_file *log, const char *dataset_id, uint64_t n_files, stk_error *error);
 
-/* The text of an earlier DST.sources for another data set id: its file lines as they are. */
+/* The text of earlier DST.sources for another data set id: the file lines as they are, those of `behind` (NULL: none)
+ * after those of `history`, with whose recipe. */
 struct stk_history;
-stk_status stk_source_log_frame(const struct stk_history *history, const char *dataset_id, stk_buffer *out,
-                                stk_error *error);
+stk_status stk_source_log_frame(const struct stk_history *history, const struct stk_history *behind,
+                                const char *dataset_id, stk_buffer *out, stk_error *error);
 
 #endif

@@ -376,8 +376,8 @@ static void report_unread(verifier *v)
     char text[256];
     if (v->n_unread == 0) return;
     snprintf(text, sizeof text,
-             "%llu records cannot be looked up where the index is damaged or a shard is missing; opening a shard with "
-             "salvage (--salvage) finds its whole records by scanning",
+             "%llu records cannot be found without what is damaged, though they may be whole; where no good copy is left, "
+             "'stoker extract --salvage FILE OUTDIR' takes out those that are",
              (unsigned long long)v->n_unread);
     report(v, UINT64_MAX, 0, 0, false, text);
 }

@@ -319,6 +319,13 @@ static const cli_option options[] = {
      .name = "force",
      AT(pack.force),
      .help = "Replace DST if it exists. The old one stays until the new one is whole."},
+    {.kind = CLI_FLAG,
+     .name = "append",
+     AT(pack.append),
+     .help = "Add the images of SRC to DST/, a folder of shards, as new shards. Programs that have it open go on with "
+             "what they opened. Classes are joined by name, new ones come last; options and columns must be those of "
+             "the first pack. SRC is not compared with what DST holds: for a folder that has grown, --force is the "
+             "way, which takes over what is unchanged."},
     {.kind = CLI_BYTES,
      .name = "shard-size",
      .argument = "SIZE",
@@ -384,7 +391,8 @@ const cli_command command_pack = {
                    "64 wrong command line",
     .examples = "stoker pack photos/train train.stk\n"
                 "stoker pack --manifest labels.csv --root photos train.stk\n"
-                "stoker pack --resize short=256 photos/train small.stk",
+                "stoker pack --resize short=256 photos/train small.stk\n"
+                "stoker pack --append photos/new train/",
     .min_operands = 1,
     .max_operands = 2,
     .run = run};

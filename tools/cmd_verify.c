@@ -3,7 +3,6 @@
  * stoker verify: is a data set whole? */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <stoker/verify.h>
 
@@ -17,14 +16,9 @@ typedef struct verify_args {
     int progress;
 } verify_args;
 
-/* Damaged parts whose reason is remembered, so that the records they make unreachable are not named one by one. */
-enum { PARTS = 64 };
-
 typedef struct verify_run {
     progress line;
-    uint64_t bad, unreachable;
-    uint32_t n_parts;
-    char parts[PARTS][sizeof((stk_error *)0)->text];
+    uint64_t bad;
 } verify_run;
 
 #define AT(member) .offset = offsetof(verify_args, member)
@@ -60,31 +54,10 @@ const cli_command command_verify = {
     .max_operands = 1,
     .run = run};
 
-static void remember_part(verify_run *r, const char *reason)
-{
-    if (r->n_parts < PARTS) snprintf(r->parts[r->n_parts++], sizeof r->parts[0], "%s", reason);
-}
-
-/* Is this a record without a place, for a reason that stands on stderr already? A flipped byte in the index hides
- * up to 4,096 records. */
-static bool is_unreachable(const verify_run *r, const stk_verify_issue *issue)
-{
-    bool known = false;
-    for (uint32_t i = 0; issue->offset == UINT64_MAX && i < r->n_parts && !known; i++)
-        known = strcmp(r->parts[i], issue->reason) == 0;
-    return known;
-}
-
 static void on_issue(void *user, const stk_verify_issue *issue)
 {
     verify_run *r = user;
     r->bad++;
-    if (issue->record == UINT64_MAX)
-        remember_part(r, issue->reason);
-    else if (is_unreachable(r, issue)) {
-        r->unreachable++;
-        return;
-    }
     progress_clear(&r->line);
     if (issue->record == UINT64_MAX)
         cli_note(&command_verify, "%s: offset %" PRIu64 ": %s", issue->file, issue->offset, issue->reason);
@@ -146,11 +119,6 @@ static int run(int argc, char **argv)
     progress_start(&r.line, args.progress);
     stk_status status = stk_verify(operands.items[0], &args.verify, &report, &error);
     progress_clear(&r.line);
-    if (r.unreachable > 0)
-        cli_note(&command_verify,
-                 "%" PRIu64 " records cannot be found without what is damaged, though they may be whole; where no "
-                 "good copy is left, 'stoker extract --salvage %s OUTDIR' takes out those that are",
-                 r.unreachable, operands.items[0]);
     bool whole_report = status == STK_OK || status == STK_ERR_CHECKSUM;
     if (whole_report && args.json)
         print_json(&report, status == STK_OK);

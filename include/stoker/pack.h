@@ -111,6 +111,7 @@ typedef struct stk_pack_options {
     stk_pack_issue_fn issue;
     void *user; /* for both callbacks */
     const stk_dataset_options *source; /* NULL = defaults; how an HDF5 SRC is opened (data set, labels, range) */
+    bool append; /* false; true: add the images to the folder of shards at DST (see stk_pack) */
 } stk_pack_options;
 
 STK_API void stk_pack_options_init(stk_pack_options *options);
@@ -133,7 +134,14 @@ typedef struct stk_pack_report {
 
 /* Packs src (a folder, .csv/.jsonl manifest, .tar, .h5) into dst. dst appears whole or not at all; lists of
  * left-out files are written to DST.report.jsonl. report may be NULL. Status STK_OK also when files were
- * skipped (report->skipped > 0). Not to be called twice at once for one dst (STK_ERR_BUSY). */
+ * skipped (report->skipped > 0). Not to be called twice at once for one dst (STK_ERR_BUSY).
+ *
+ * With `append` the records of src become new shards behind those of dst, a folder, and dataset.json is replaced last:
+ * readers that have dst open keep what they opened, and after any error dst is as it was. Classes are joined by name,
+ * new ones come behind the old, whose labels stay. Options that decide records, and the columns, must be those that dst
+ * was packed with: STK_ERR_ARGUMENT names what differs. The report counts the new records. What was appended before,
+ * the same list of files with the same options, is STK_ERR_EXISTS unless `force` is set; other files are not compared
+ * with those that dst holds. A killed run goes on as any; parts and shuffle do not go with it. */
 STK_API STK_NODISCARD stk_status stk_pack(const char *src, const char *dst, const stk_pack_options *options,
                                           stk_pack_report *report, stk_error *error);
 

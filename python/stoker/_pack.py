@@ -184,6 +184,7 @@ def pack(
     threads: Optional[int] = None,
     progress: Union[bool, Callable[[PackProgress], Any], None] = None,
     on_issue: Optional[Callable[[PackIssue], Any]] = None,
+    append: bool = False,
 ) -> PackReport:
     """Packs the images of src into dst; the options are those of ``stoker pack``.
 
@@ -194,6 +195,7 @@ def pack(
     "keep=KIND,..." or "fail". on_bad: "skip", "fail" or "quarantine=FOLDER". part: "K/N" or (K, N).
     shard_size: bytes, or "512MiB", "4GiB". progress: True for a line on stderr, or a callable that takes a
     :class:`PackProgress` and may return False to cancel. on_issue: called with each :class:`PackIssue`.
+    append: add the images to the folder of shards at dst; who has it open goes on with what he opened.
 
     Returns a :class:`PackReport`; look at ``report.skipped``. Raises ExistsError, NotFoundError, ImageError
     or DamagedError (as on_bad and on_damaged say), NoSpaceError, CancelledError.
@@ -231,7 +233,7 @@ def pack(
     if shuffle is not None:
         options.shuffle = True
         options.shuffle_seed = _integer("shuffle", shuffle, 0, 2**64 - 1)
-    options.resume, options.rehash = bool(resume), bool(rehash)
+    options.resume, options.rehash, options.append = bool(resume), bool(rehash), bool(append)
     options.part, options.n_parts = _part(part)
     issues, callbacks, line = watch(options, progress, on_issue)
     report = ffi.new("stk_pack_report *")

@@ -274,6 +274,7 @@ static void test_dry_run(void)
     stk_repair_report report;
     stk_repair_options_init(&o);
     o.dry_run = true;
+    tree_folder(&t, "o.stk.tmp.lock"); /* nothing can be written beside it: a dry run does not want to */
     o.from = tree_path(&t, "s");
     CHECK_OK(stk_repair(tree_path(&t, "o.stk"), &o, &report, &error));
     CHECK_EQ(report.rebuilt, 1);
