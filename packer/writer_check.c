@@ -35,9 +35,10 @@ static stk_status check_columns(const stk_writer_options *o, stk_error *error)
 
 stk_status stk_writer_check_options(const stk_writer_options *o, const stk_pack_options *pack, stk_error *error)
 {
-    if (pack->n_parts > 0 || pack->shuffle || pack->on_bad == STK_BAD_QUARANTINE)
+    if (pack->n_parts > 0 || pack->shuffle || pack->append || pack->on_bad == STK_BAD_QUARANTINE)
         return stk_fail(error, STK_ERR_ARGUMENT,
-                        "a writer takes samples in their order: part, shuffle and quarantine are for packing a folder");
+                        "a writer takes samples in their order: part, shuffle, append and quarantine are for packing a "
+                        "folder");
     for (uint32_t i = 0; i < o->n_classes; i++)
         if (o->class_names[i] == NULL || o->class_names[i][0] == '\0')
             return stk_fail(error, STK_ERR_ARGUMENT, "class %u has no name", i);
