@@ -21,7 +21,7 @@ void stk_dataset_options_init(stk_dataset_options *options)
     };
 }
 
-static stk_status check_options(const stk_dataset_options *o, stk_error *error)
+stk_status stk_dataset_options_check(const stk_dataset_options *o, stk_error *error)
 {
     if (o->struct_size != sizeof *o)
         return stk_fail(error, STK_ERR_ARGUMENT,
@@ -66,17 +66,27 @@ stk_status stk_dataset_open(const char *path, const stk_dataset_options *options
     stk_dataset_options defaults;
     stk_dataset_options_init(&defaults);
     if (options == NULL) options = &defaults;
-    STK_TRY(check_options(options, error));
+    stk_storage *storage = NULL;
+    STK_TRY(stk_dataset_options_check(options, error));
+    STK_TRY(stk_storage_open(path, options, &storage, error));
+    return stk_dataset_over(storage, path, options, out, error);
+}
 
+stk_status stk_dataset_over(stk_storage *storage, const char *path, const stk_dataset_options *options,
+                            stk_dataset **out, stk_error *error)
+{
+    *out = NULL;
     stk_dataset *d = calloc(1, sizeof *d);
-    if (d == NULL) return stk_fail_memory(error, "the data set");
+    if (d == NULL) {
+        stk_storage_close(&storage);
+        return stk_fail_memory(error, "the data set");
+    }
     stk_status status;
+    d->source = d->storage = storage;
     d->options = *options;
     d->options.hdf5_images = d->options.hdf5_labels = d->options.stage = NULL; /* the caller's; not kept */
-    STK_GOTO(stk_storage_open(path, options, &d->source, error));
-    d->storage = d->source;
     STK_GOTO(stk_payload_open(d->source, &d->options, &d->payload, error));
-    if (options->stage != NULL)
+    if (path != NULL && options->stage != NULL)
         STK_GOTO(stk_changeover_open(path, options, d->source, d->payload, &d->changeover, &d->storage, error));
     d->tables = calloc((size_t)d->storage->n_table_sets + 1, sizeof *d->tables);
     if (d->tables == NULL) {

@@ -30,6 +30,14 @@ struct stk_dataset {
     _Atomic(stk_workbench *) spare[STK_SPARE_BENCHES];
 };
 
+/* The options' own faults. */
+stk_status stk_dataset_options_check(const stk_dataset_options *options, stk_error *error);
+
+/* A data set over a storage, which it takes, also on failure. path: where that lies, for staging; NULL: nowhere of its
+ * own, and options.stage has no effect. */
+stk_status stk_dataset_over(stk_storage *storage, const char *path, const stk_dataset_options *options,
+                            stk_dataset **out, stk_error *error);
+
 /* Row i, with i checked against the length. */
 stk_status stk_dataset_row(const stk_dataset *dataset, uint64_t i, stk_row *row, stk_error *error);
 

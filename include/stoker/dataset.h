@@ -61,6 +61,28 @@ STK_API void stk_dataset_options_init(stk_dataset_options *options);
 STK_API STK_NODISCARD stk_status stk_dataset_open(const char *path, const stk_dataset_options *options,
                                                   stk_dataset **out, stk_error *error);
 
+/* Several data sets as one: the records of parts[0], then those of parts[1] ... Classes are joined by name, in the
+ * order in which they first appear; columns by name, null where a part has no such column. Options are those of
+ * parts[0]. The parts stay the caller's and must stay open as long as *out. Errors: STK_ERR_ARGUMENT for parts that do
+ * not go together (a column of two types, named classes in one and numbers as labels in another). */
+STK_API STK_NODISCARD stk_status stk_dataset_concat(const stk_dataset *const *parts, uint32_t n_parts,
+                                                    stk_dataset **out, stk_error *error);
+
+/* Image files that are not packed, for trying things out: slower than a packed set, and not checked by anything. */
+typedef struct stk_file_list {
+    const char *root;         /* folder */
+    const char *const *paths; /* [n], relative to root: the records' column "path" */
+    const int64_t *labels;    /* [n], -1 for none; NULL: no labels */
+    uint64_t n;
+    const char *const *class_names; /* [n_classes] */
+    uint32_t n_classes;
+} stk_file_list;
+
+/* Opens the files of a list as records, in its order; all of it is copied. A file is looked at when it is first read,
+ * so one that is missing or no image is an error of its record. options may be NULL. */
+STK_API STK_NODISCARD stk_status stk_dataset_open_files(const stk_file_list *list, const stk_dataset_options *options,
+                                                        stk_dataset **out, stk_error *error);
+
 /* Closes and sets *dataset to NULL. NULL content is fine. Loaders over it must be closed first. */
 STK_API void stk_dataset_close(stk_dataset **dataset);
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stoker._batch import BatchInfo
     from stoker._columns import Column
     from stoker._cpu import cpu, usable_threads
-    from stoker._dataset import Dataset, RecordInfo, Sample, open
+    from stoker._dataset import Dataset, RecordInfo, Sample, concat, open
     from stoker._dlpack import DeviceArray
     from stoker._errors import (
         ArgumentError,
@@ -78,7 +78,7 @@ _NAMES = {
     "_batch": "BatchInfo",
     "_columns": "Column",
     "_cpu": "cpu usable_threads",
-    "_dataset": "Dataset RecordInfo Sample open",
+    "_dataset": "Dataset RecordInfo Sample concat open",
     "_dlpack": "DeviceArray",
     "_errors": (
         "ArgumentError BusyError CancelledError ChecksumError CorruptError DamagedError DeviceError "
@@ -181,6 +181,7 @@ __all__ = [
     "VerifyReport",
     "VersionError",
     "Writer",
+    "concat",
     "cpu",
     "from_torchvision",
     "open",

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union, overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from stoker import _columns
 from stoker._columns import Column
 from stoker._enums import COLORS, FILTERS, IOS, PIXELS, VERIFIES, constant
 from stoker._errors import ArgumentError, NotFoundError, StateError, UnsupportedError, call
+from stoker._loose import is_loose, open_files
 from stoker._memory import buffer_bytes, new_buffer, view
 from stoker._native import ffi, lib
 
@@ -67,12 +69,18 @@ class Dataset:
     """
 
     def __init__(
-        self, path: PathLike, options: Mapping[str, Any], handle: Any, ids: Optional[NDArray[np.uint64]]
+        self,
+        path: PathLike,
+        options: Mapping[str, Any],
+        handle: Any,
+        ids: Optional[NDArray[np.uint64]],
+        parts: tuple[Dataset, ...] = (),
     ) -> None:
         self._path = os.fsdecode(path)
         self._options = dict(options)
         self._handle: Any = handle
         self._ids = ids
+        self._parts = parts  # of a concatenation
         self._labels: Optional[NDArray[np.int64]] = None
         self._column_table: Optional[dict[str, Column]] = None
         self._class_names: Optional[list[str]] = None
@@ -157,7 +165,10 @@ class Dataset:
     def mode(self) -> str:
         """ "RGB", or "L" when packed with mode="L": how many channels images have when nothing else is said."""
         if self._mode is None:
-            self._mode = "L" if self.metadata.get("mode") == "L" else "RGB"
+            grey = (
+                all(part.mode == "L" for part in self._parts) if self._parts else self.metadata.get("mode") == "L"
+            )
+            self._mode = "L" if grey else "RGB"
         return self._mode
 
     @property
@@ -171,14 +182,14 @@ class Dataset:
             records = int(lib.stk_dataset_len(self._c()))
             reopen = {"io": self._options.get("io", "auto"), "verify": self._options.get("verify", "first")}
             whole = {
-                name: open_mask(self._path, name, records, lambda path: open(path, **reopen))
+                name: (
+                    concat([part.masks[name] for part in self._parts])
+                    if self._parts
+                    else open_mask(self._path, name, records, lambda path: open(path, **reopen))
+                )
                 for name in self._names_in_metadata("masks")
             }
-            self._mask_sets = (
-                whole
-                if self._ids is None
-                else {k: Dataset(m._path, m._options, m._c(), self._ids) for k, m in whole.items()}
-            )
+            self._mask_sets = whole if self._ids is None else {k: m._with(self._ids) for k, m in whole.items()}
         return dict(self._mask_sets)
 
     @property
@@ -187,6 +198,13 @@ class Dataset:
         return [name for name in self._names_in_metadata("boxes") if name in self.columns]
 
     def _names_in_metadata(self, key: str) -> list[str]:
+        if self._special is None and self._parts:
+            masks = [part._names_in_metadata("masks") for part in self._parts]
+            boxes = [part._names_in_metadata("boxes") for part in self._parts]
+            self._special = {
+                "masks": [name for name in masks[0] if all(name in names for names in masks)],
+                "boxes": list(dict.fromkeys(name for names in boxes for name in names)),
+            }
         if self._special is None:
             metadata = self.metadata
             lists = {k: metadata.get(k) for k in ("masks", "boxes")}
@@ -362,7 +380,15 @@ class Dataset:
             raise ArgumentError(f"select: positions must lie within 0 ... {self._n - 1}")
         ids = positions.astype(np.uint64) if self._ids is None else self._ids[positions]
         ids.flags.writeable = False
-        return type(self)(self._path, self._options, self._c(), ids)
+        return self._with(ids)
+
+    def _with(self, ids: NDArray[np.uint64]) -> Self:
+        """The same open file, other records."""
+        return type(self)(self._path, self._options, self._c(), ids, self._parts)
+
+    def __add__(self, other: object) -> Dataset:
+        """:func:`stoker.concat` of both."""
+        return concat([self, other]) if isinstance(other, Dataset) else NotImplemented
 
     def filter(self, conditions: Optional[Mapping[str, Any]] = None, **more: Any) -> Self:
         """The records whose columns meet all conditions.
@@ -419,6 +445,8 @@ class Dataset:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
+        if self._parts:
+            return _rejoin, (self._parts, self._ids)
         return _reopen, (os.path.abspath(self._path), self._options, self._ids, self.id)
 
     def _c(self) -> Any:
@@ -499,12 +527,13 @@ def open(
 ) -> Dataset:
     """Opens a packed data set: constant time and memory for any number of records.
 
-    path: a ``.stk`` file, a folder of shards, or an HDF5 file. io: how bytes are fetched, "auto" (by the
-    file system), "mmap" or "pread". verify: when a record's checksum is compared, "first" (the first time
-    this process touches it), "always" or "off". salvage: open a file without its end by scanning its
-    records. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
-    value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels,
-    max_record_bytes: larger records are refused.
+    path: a ``.stk`` file, a folder of shards, or an HDF5 file; or a folder of image files, laid out for
+    ImageFolder, which are then read one by one, with a warning: that is for trying things out. io: how bytes are
+    fetched, "auto" (by the file system), "mmap" or "pread". verify: when a record's checksum is compared, "first"
+    (the first time this process touches it), "always" or "off". salvage: open a file without its end by scanning
+    its records. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
+    value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels, max_record_bytes: larger
+    records are refused.
 
     Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
     """
@@ -533,14 +562,65 @@ def open(
         options.max_pixels = max_pixels
     if max_record_bytes is not None:
         options.max_record_bytes = max_record_bytes
+    place = os.fsdecode(path)
+    if is_loose(place):
+        files = Dataset(place, settings, open_files(place, options), None)
+        warnings.warn(
+            f"{place}: {len(files):,} files that are not packed, each opened when it is read. Pack them once, and "
+            f'loading is faster and checked: stoker.pack({place!r}, "{place.rstrip("/")}.stk")',
+            stacklevel=2,
+        )
+        return files
     out = ffi.new("stk_dataset **")
     call(lib.stk_dataset_open, os.fsencode(path), options, out)
     return Dataset(path, settings, ffi.gc(out[0], lib.stk_py_close_dataset), None)
 
 
+def concat(datasets: Iterable[Dataset]) -> Dataset:
+    """Several data sets as one: the records of the first, then those of the second ... ``a + b`` does it too.
+
+    Classes are joined by name, in the order in which they first appear, so that the labels of the first stay as
+    they are; columns by name: where a data set has no such column, its records have no value (masked, None). A
+    sample's id is its place in the whole, so that shuffling, crops and a Loader's state are those of one data set.
+    Selections may be joined. Pickles as its parts.
+
+    Raises ArgumentError for data sets that do not go together: a column of two types, class names in one and plain
+    numbers in another.
+    """
+    given = list(datasets)
+    if not given or not all(isinstance(part, Dataset) for part in given):
+        raise ArgumentError("concat: give one or more of what stoker.open() returns")
+    whole = [Dataset(d._path, d._options, d._c(), None, d._parts) for d in given]
+    handles = [d._c() for d in whole]
+    out = ffi.new("stk_dataset **")
+    call(lib.stk_dataset_concat, ffi.new("stk_dataset *[]", handles), len(handles), out)
+    close = lib.stk_py_close_dataset
+
+    def close_keeping(handle: Any, parts: list[Any] = handles) -> None:
+        """The joined one before its parts, which this function holds."""
+        close(handle)
+
+    joined = ffi.gc(out[0], close_keeping)
+    path = " + ".join(d._path for d in whole)
+    ids: Optional[NDArray[np.uint64]] = None
+    if any(d._ids is not None for d in given):
+        starts = np.concatenate([[0], np.cumsum([len(d) for d in whole])]).astype(np.uint64)
+        ids = np.concatenate([d.ids + start for d, start in zip(given, starts)])
+        ids.flags.writeable = False
+    return Dataset(path, whole[0]._options, joined, ids, tuple(whole))
+
+
+def _rejoin(parts: tuple[Dataset, ...], ids: Optional[NDArray[np.uint64]]) -> Dataset:
+    """Unpickles a concatenation; its parts have opened themselves, and compared their contents."""
+    whole = concat(parts)
+    return whole if ids is None else whole._with(ids)
+
+
 def _reopen(path: str, options: Mapping[str, Any], ids: Optional[NDArray[np.uint64]], expected: str) -> Dataset:
     """Unpickles a Dataset: another content under the same path is an error, not another data set."""
-    whole = open(path, **options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*files that are not packed")  # it was told where it was opened
+        whole = open(path, **options)
     if whole.id != expected:
         raise StateError(
             f"{path}: its content changed since this Dataset was pickled ({expected}, now {whole.id})"

@@ -175,8 +175,8 @@ class Writer:
         options.metadata = text
         out = ffi.new("stk_writer **")
         call(lib.stk_writer_open, os.fsencode(self._path), options, out)
-        pid = os.getpid()
-        self._c = ffi.gc(out[0], lambda c: lib.stk_py_close_writer(c, pid))
+        close, pid = lib.stk_py_close_writer, os.getpid()  # module globals are gone at interpreter exit
+        self._c = ffi.gc(out[0], lambda c: close(c, pid))
 
     # Adding
 

@@ -105,12 +105,12 @@ def test_many_loaders_come_and_go(tiny: Path) -> None:
             next(iterator)
     del loader, iterator
     gc.collect()
-    deadline = time.monotonic() + 5
-    while (threading.active_count() > before or n_tasks() > tasks_before + 8) and time.monotonic() < deadline:
+    # A thread that runs on_batch looks every 100 ms whether its loader was let go, so some are still ending.
+    deadline = time.monotonic() + 10
+    while (threading.active_count() > before or n_tasks() > tasks_before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() == before
-    # An OpenMP team or two may be kept for the next loader; sixty loaders' threads are far more than eight.
-    assert n_tasks() <= tasks_before + 8, "threads of loaders that were let go are still there"
+    assert n_tasks() <= tasks_before, "threads of loaders that were let go are still there"
 
 
 def test_an_exception_in_the_loop(tiny: Path) -> None:

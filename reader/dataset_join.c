@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data sets that are no container of their own: several joined, and files that are not packed. */
+#include <stdlib.h>
+
+#include "common/fail.h"
+#include "format/concat.h"
+#include "format/loose_files.h"
+#include "reader/dataset_internal.h"
+
+stk_status stk_dataset_concat(const stk_dataset *const *parts, uint32_t n_parts, stk_dataset **out, stk_error *error)
+{
+    if (out == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (n_parts == 0) return stk_fail(error, STK_ERR_ARGUMENT, "no data set to join was given");
+    stk_storage *joined = NULL, **storages = calloc(n_parts, sizeof *storages);
+    if (storages == NULL) return stk_fail_memory(error, "the joined data set");
+    uint32_t accepted_damage = 0;
+    for (uint32_t p = 0; p < n_parts; p++) {
+        storages[p] = parts[p]->storage;
+        accepted_damage |= parts[p]->accepted_damage;
+    }
+    stk_status status = stk_concat_open(storages, n_parts, &joined, error);
+    free(storages);
+    STK_TRY(status);
+    STK_TRY(stk_dataset_over(joined, NULL, &parts[0]->options, out, error));
+    (*out)->accepted_damage = accepted_damage;
+    return STK_OK;
+}
+
+stk_status stk_dataset_open_files(const stk_file_list *list, const stk_dataset_options *options, stk_dataset **out,
+                                  stk_error *error)
+{
+    stk_storage *storage = NULL;
+    stk_dataset_options defaults;
+    if (out == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (list == NULL || list->root == NULL) return stk_fail(error, STK_ERR_ARGUMENT, "no folder was given");
+    stk_dataset_options_init(&defaults);
+    if (options == NULL) options = &defaults;
+    STK_TRY(stk_dataset_options_check(options, error));
+    STK_TRY(stk_loose_files_open(list, &storage, error));
+    return stk_dataset_over(storage, NULL, options, out, error);
+}
