@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that a machine with a GPU can tell in one go (docs/gpu.md): comparisons, failures, rates, peers, training.
 #
-#   bench/gpu/all.sh BIN DATA.stk OUT [STEP...]
+#   [LIMIT=SECONDS] bench/gpu/all.sh BIN DATA.stk OUT [STEP...]
 #
 # BIN holds stoker, gpu_compare, gpu_damage, gpu_stress, gpu_faults, bench_uploader, libstoker.so.0, libstoker_cuda13.so
 # and libstoker_feed.so, and may hold cuda11/libstoker_cuda11.so and a wheel of stoker. DATA.stk: photographs as tiles.
 # Logs go to OUT, one a step, and the last lines of each to stdout. A step that fails, or runs out of its time, does not
-# stop the others. python3 is the one with torch.
+# stop the others; none begins after LIMIT. python3 is the one with torch.
 set -uo pipefail
 
 bin=$(cd "$1" && pwd) data=$(realpath "$2") out=$3
@@ -23,6 +23,10 @@ wanted=" $* "
 step() {
     [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]] || return 0
     local begin=$SECONDS rc=0
+    if [ "$begin" -ge "${LIMIT:-86400}" ]; then
+        echo "== $1: no time left"
+        return
+    fi
     export -f "${1?}"
     timeout "$2" bash -c "$1" >"$out/$1.txt" 2>&1 || rc=$?
     echo "== $1: exit $rc, $((SECONDS - begin)) s"
@@ -56,7 +60,7 @@ compare() {
     "$bin/gpu_compare" "$data" cuda 64 | grep -v ^ok
     STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
     "$bin/gpu_compare" "$work/raw32.stk" cuda 1024 | tail -n 3
-    "$bin/gpu_damage" "$data" cuda 10 | tail -n 1
+    "$bin/gpu_damage" "$data" cuda 4 | tail -n 1
 }
 
 # The part that nvcc 11.8 built.
@@ -109,24 +113,33 @@ choices() {
 }
 
 peers() {
-    python3 "$here/compare_decoders.py" "$work/jpeg" --seconds 8
+    python3 "$here/compare_decoders.py" "$work/jpeg" --seconds 5
+}
+
+train() {
+    timeout 60 taskset -c "$1" python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" "${@:2}"
+}
+export -f train
+
+one_core() {
+    for core in 3 5 7; do
+        train $core --steps 25
+    done
+    train 3 --steps 25 --resident
+    train 3 --steps 15 --arch resnet50
 }
 
 small_training() {
-    for resident in "" --resident; do
-        taskset -c 2,3 timeout 60 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --size 64 \
-            --threads 1 --steps 200 --rounds 3 $resident
-    done
+    train 2,3 --size 64 --steps 150
+    train 2,3 --size 64 --steps 150 --resident
 }
 
 cpu_training() {
-    timeout 90 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --decode cpu --threads 16 \
-        --steps 30 --rounds 3
+    train 0-15 --decode cpu --threads 16 --steps 25
 }
 
 overlap() {
-    timeout 90 python3 "$here/train_resnet.py" "$data" --feed "$bin/libstoker_feed.so" --steps 20 --rounds 1 \
-        --trace "$work/trace.json"
+    train 0-15 --steps 20 --rounds 1 --trace "$work/trace.json"
     python3 "$here/overlap.py" "$work/trace.json"
 }
 
@@ -145,17 +158,18 @@ sanitizer() {
 }
 
 step machine 30 4
-step prepare 60 4
-step compare 60 20
-step compare_cuda11 60 6
+step prepare 60 3
+step compare 60 12
+step compare_cuda11 45 5
+step faults 30 25
+step python_package 60 6
 step small_images 30 8
-step rates 40 8
+step rates 40 10
+step one_core 120 8
+step small_training 60 3
+step cpu_training 50 2
+step peers 75 10
 step choices 40 8
-step faults 40 25
 step processes 40 4
-step python_package 60 8
-step overlap 100 3
-step small_training 130 4
-step cpu_training 100 2
-step peers 90 12
+step overlap 60 3
 step sanitizer 90 10

@@ -13,7 +13,6 @@ find "$STOKER_CORPUS" -type f \( -name '*.jpg' -o -name '*.JPEG' -o -name '*.jpe
 "$bin/stoker" pack --on-bad skip "$work/in" "$work/p.stk" >/dev/null 2>&1 || [ $? -eq 2 ]
 "$bin/gpu_compare" "$work/p.stk" dummy 8
 TMPDIR=$work "$bin/gpu_damage" "$work/p.stk" dummy 4
-"$bin/gpu_compare" "$work/p.stk" dummy:pinned=4 8
 TMPDIR=$work "$bin/gpu_damage" "$work/p.stk" dummy:pinned=1 2
 "$bin/gpu_faults" "$work/p.stk" dummy
 "$bin/gpu_stress" "$work/p.stk" dummy 40
