@@ -192,21 +192,28 @@ stk_status stk_publish(const char *temporary, const char *path, bool replace, st
     return stk_sync_folder_of(path, error);
 }
 
+stk_status stk_write_file_synced(const char *path, const void *data, size_t n_bytes, stk_error *error)
+{
+    stk_file file;
+    (void)unlink(path); /* what cannot be removed is met by the next line */
+    STK_TRY(stk_file_create(path, &file, error));
+    stk_status status;
+    STK_GOTO(stk_file_write_at(&file, data, n_bytes, 0, error));
+    STK_GOTO(stk_file_sync(&file, error));
+    STK_GOTO(stk_file_close_checked(&file, error));
+cleanup:
+    stk_file_close(&file);
+    if (status != STK_OK) unlink(path);
+    return status;
+}
+
 stk_status stk_write_file_atomic(const char *path, const void *data, size_t n_bytes, stk_error *error)
 {
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", path);
-    unlink(temporary);
-    stk_file file;
-    STK_TRY(stk_file_create(temporary, &file, error));
-    stk_status status;
-    STK_GOTO(stk_file_write_at(&file, data, n_bytes, 0, error));
-    STK_GOTO(stk_file_sync(&file, error));
-    STK_GOTO(stk_file_close_checked(&file, error));
-    STK_GOTO(stk_publish(temporary, path, true, error));
-cleanup:
-    stk_file_close(&file);
+    STK_TRY(stk_write_file_synced(temporary, data, n_bytes, error));
+    stk_status status = stk_publish(temporary, path, true, error);
     if (status != STK_OK) unlink(temporary);
     return status;
 }

@@ -43,6 +43,8 @@ stk_status stk_file_read_all(const char *path, uint64_t max_bytes, stk_buffer *o
 stk_status stk_sync_folder_of(const char *path, stk_error *error);
 /* rename + fsync of the folder. With replace false an existing target is STK_ERR_EXISTS (atomically). */
 stk_status stk_publish(const char *temporary, const char *path, bool replace, stk_error *error);
+/* Writes a file anew and fsyncs it, for publishing by the caller. On failure nothing stays. */
+stk_status stk_write_file_synced(const char *path, const void *data, size_t n_bytes, stk_error *error);
 /* Writes a small file whole or not at all: temporary name, fsync, rename, fsync of the folder. */
 stk_status stk_write_file_atomic(const char *path, const void *data, size_t n_bytes, stk_error *error);
 

@@ -71,7 +71,8 @@ static stk_status join_sources(const stk_append *a, const stk_job *job, const ch
     snprintf(path, sizeof path, "%s.sources", job->dst);
     STK_GOTO(stk_history_open(job->sources, &added, error));
     STK_GOTO(stk_source_log_frame(&added, a->has_history ? &a->history : NULL, dataset_id, &text, error));
-    STK_GOTO(stk_write_file_atomic(path, text.data, text.n_bytes, error));
+    STK_GOTO(stk_write_file_synced(job->next_sources, text.data, text.n_bytes, error));
+    STK_GOTO(stk_publish(job->next_sources, path, true, error));
 cleanup:
     stk_buffer_free(&text);
     stk_history_close(&added);
@@ -90,7 +91,8 @@ static stk_status join_reports(const stk_job *job, stk_error *error)
     STK_GOTO(status);
     STK_GOTO(stk_file_read_all(job->report, INT64_MAX, &added, error));
     STK_GOTO(stk_buffer_append(&text, added.data, added.n_bytes, error));
-    STK_GOTO(stk_write_file_atomic(path, text.data, text.n_bytes, error));
+    STK_GOTO(stk_write_file_synced(job->report, text.data, text.n_bytes, error));
+    STK_GOTO(stk_publish(job->report, path, true, error));
 cleanup:
     stk_buffer_free(&text);
     stk_buffer_free(&added);

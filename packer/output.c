@@ -234,7 +234,8 @@ static stk_status write_manifest(stk_output *o, char *id, stk_error *error)
                             .metadata = o->options.metadata};
     STK_GOTO(stk_folder_manifest(&info, &text, id, error));
     snprintf(o->path, sizeof o->path, "%s/%s", o->options.path, STK_FOLDER_MANIFEST);
-    STK_GOTO(stk_write_file_atomic(o->path, text.data, text.n_bytes, error));
+    /* Not under a temporary name, which a killed run would leave in the folder: that appears as a whole later. */
+    STK_GOTO(stk_write_file_synced(o->path, text.data, text.n_bytes, error));
     o->n_bytes += text.n_bytes;
 cleanup:
     stk_buffer_free(&text);

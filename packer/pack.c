@@ -343,11 +343,11 @@ static stk_status prepare(pack *p, const char *src, const char *dst, const lesso
     whole.part = whole.n_parts = 0;
     STK_TRY(stk_job_id(&p->sources, &whole, false, &p->whole, error));
     STK_TRY(stk_job_id(&p->sources, &p->options, p->job.folder, &id, error));
+    STK_TRY(stk_job_begin(&p->job, id, p->options.resume, &p->killed_run, error));
     if (p->options.append) {
         STK_TRY(stk_append_begin(&p->append, id, p->options.force, p->job.dst, error));
         STK_TRY(stk_append_classes(&p->append, &p->sources, error));
     }
-    STK_TRY(stk_job_begin(&p->job, id, p->options.resume, &p->killed_run, error));
     STK_TRY(stk_recipe_text(&p->options, &p->recipe_text, error));
     if (p->options.resume && !p->options.append)
         STK_TRY(stk_previous_open(p->job.dst, (const char *)p->recipe_text.data, &p->options, &p->previous,

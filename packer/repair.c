@@ -184,7 +184,8 @@ static stk_status rename_in_sources(repair *r, stk_error *error)
     if ((size_t)snprintf(path, sizeof path, "%s.sources", r->job.dst) >= sizeof path)
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", r->job.dst);
     STK_GOTO(stk_source_log_frame(h, NULL, r->report.dataset_id, &text, error));
-    STK_GOTO(stk_write_file_atomic(path, text.data, text.n_bytes, error));
+    STK_GOTO(stk_write_file_synced(r->job.sources, text.data, text.n_bytes, error));
+    STK_GOTO(stk_publish(r->job.sources, path, true, error));
 cleanup:
     stk_buffer_free(&text);
     return status;
@@ -205,7 +206,7 @@ static stk_status run(repair *r, const char *dst, stk_error *error)
         STK_TRY(stk_job_begin(&r->job, 0, false, &found, error));
     }
     STK_TRY(mend_all(r, error));
-    if (writes) STK_TRY(stk_repair_folder_publish(&r->folder, error));
+    if (writes) STK_TRY(stk_repair_folder_publish(&r->folder, r->job.report, error));
     memcpy(r->report.dataset_id, r->folder.new_id, sizeof r->folder.new_id);
     if (writes) STK_TRY(rename_in_sources(r, error));
     return r->options.prune && !r->options.dry_run ? stk_repair_folder_prune(&r->folder, error) : STK_OK;

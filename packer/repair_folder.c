@@ -151,7 +151,8 @@ stk_status stk_repair_folder_take(stk_repair_folder *f, uint32_t k, const char *
     return STK_OK;
 }
 
-static stk_status write_manifest(stk_repair_folder *f, const stk_folder_shard *shards, stk_error *error)
+static stk_status write_manifest(stk_repair_folder *f, const stk_folder_shard *shards, const char *temporary,
+                                 stk_error *error)
 {
     char path[PATH_MAX];
     stk_buffer text = {0};
@@ -165,13 +166,14 @@ static stk_status write_manifest(stk_repair_folder *f, const stk_folder_shard *s
                             .metadata = m->metadata.text};
     STK_GOTO(stk_folder_manifest(&info, &text, f->new_id, error));
     STK_GOTO(join(f->dst, STK_FOLDER_MANIFEST, path, error));
-    STK_GOTO(stk_write_file_atomic(path, text.data, text.n_bytes, error));
+    STK_GOTO(stk_write_file_synced(temporary, text.data, text.n_bytes, error));
+    STK_GOTO(stk_publish(temporary, path, true, error));
 cleanup:
     stk_buffer_free(&text);
     return status;
 }
 
-stk_status stk_repair_folder_publish(stk_repair_folder *f, stk_error *error)
+stk_status stk_repair_folder_publish(stk_repair_folder *f, const char *temporary, stk_error *error)
 {
     bool renamed = false;
     for (uint32_t i = 0; i < f->n; i++) renamed = renamed || f->shards[i].new_name[0] != '\0';
@@ -184,7 +186,7 @@ stk_status stk_repair_folder_publish(stk_repair_folder *f, stk_error *error)
         shards[i].file = f->shards[i].new_name;
         shards[i].id = f->shards[i].new_id;
     }
-    stk_status status = write_manifest(f, shards, error);
+    stk_status status = write_manifest(f, shards, temporary, error);
     f->published = status == STK_OK;
     free(shards);
     return status;

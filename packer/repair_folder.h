@@ -38,8 +38,8 @@ stk_status stk_repair_folder_shard(const stk_repair_folder *folder, uint32_t k, 
 /* Takes over the finished, fsynced copy at `path` of shard k, whose new_id is set. A single file, and a shard whose
  * id is as before, are in their place from now on; one with another id lies under a new name until publishing. */
 stk_status stk_repair_folder_take(stk_repair_folder *folder, uint32_t k, const char *path, stk_error *error);
-/* Replaces dataset.json where shards have new names, and sets new_id. */
-stk_status stk_repair_folder_publish(stk_repair_folder *folder, stk_error *error);
+/* Replaces dataset.json where shards have new names, and sets new_id. temporary: where it may be written first. */
+stk_status stk_repair_folder_publish(stk_repair_folder *folder, const char *temporary, stk_error *error);
 /* Removes shards that dataset.json does not name. */
 stk_status stk_repair_folder_prune(const stk_repair_folder *folder, stk_error *error);
 
