@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of the public enums, and the version. */
+ * Names of the public enums and of arrays, and the version. */
+#include <stdio.h>
+
 #include <stoker/columns.h>
+#include <stoker/dataset.h>
 #include <stoker/pack.h>
 #include <stoker/types.h>
 #include <stoker/version.h>
@@ -85,4 +88,17 @@ const char *stk_damage_name(stk_damage kind)
     case STK_DAMAGE_OTHER: return "other";
     }
     return "other";
+}
+
+const char *stk_array_text(const stk_array *array, char *text, size_t capacity)
+{
+    size_t n = 0;
+    for (uint32_t d = 0; d <= array->n_dims && n < capacity; d++) {
+        int m = d == 0 ? snprintf(text, capacity, "%s [", stk_type_name(array->type))
+                       : snprintf(text + n, capacity - n, "%s%llu", d > 1 ? ", " : "",
+                                  (unsigned long long)array->shape[d - 1]);
+        n += m > 0 ? (size_t)m : 0;
+    }
+    if (n < capacity) snprintf(text + n, capacity - n, "]");
+    return text;
 }

@@ -12,7 +12,7 @@ enum { DATA_ALIGN = 64 };
 
 static const uint8_t array_magic[4] = {0xf5, 'A', 'R', 'R'};
 
-static size_t data_offset_of(uint32_t n_dims)
+size_t stk_array_head_bytes(uint32_t n_dims)
 {
     size_t used = sizeof(stk_array_header) + n_dims * sizeof(uint64_t);
     return (used + DATA_ALIGN - 1) & ~(size_t)(DATA_ALIGN - 1);
@@ -26,7 +26,7 @@ stk_status stk_array_parse(const uint8_t *payload, size_t n_bytes, stk_array_inf
     memcpy(&header, payload, sizeof header);
     size_t size = stk_type_size((stk_type)header.dtype);
     if (memcmp(header.magic, array_magic, sizeof array_magic) != 0 || size == 0 ||
-        header.n_dims > STK_ARRAY_MAX_DIMS || header.data_offset != data_offset_of(header.n_dims) ||
+        header.n_dims > STK_ARRAY_MAX_DIMS || header.data_offset != stk_array_head_bytes(header.n_dims) ||
         header.data_offset > n_bytes)
         return stk_fail(error, STK_ERR_CORRUPT, "an array's header is damaged or of an unknown type");
     *out = (stk_array_info){.dtype = (stk_type)header.dtype,
@@ -47,6 +47,24 @@ stk_status stk_array_parse(const uint8_t *payload, size_t n_bytes, stk_array_inf
     return STK_OK;
 }
 
+stk_status stk_array_view(const uint8_t *payload, size_t n_bytes, stk_array *out, stk_error *error)
+{
+    stk_array_info info;
+    STK_TRY(stk_array_parse(payload, n_bytes, &info, error));
+    *out = (stk_array){.type = info.dtype,
+                       .n_dims = info.n_dims,
+                       .n_bytes = info.data_bytes,
+                       .data = payload + info.data_offset};
+    memcpy(out->shape, info.shape, info.n_dims * sizeof *info.shape);
+    return STK_OK;
+}
+
+bool stk_array_same(const stk_array *a, const stk_array *b)
+{
+    return a->type == b->type && a->n_dims == b->n_dims &&
+           memcmp(a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
+}
+
 stk_status stk_array_put_header(stk_type dtype, uint32_t n_dims, const uint64_t *shape, stk_buffer *out,
                                 stk_error *error)
 {
@@ -54,7 +72,7 @@ stk_status stk_array_put_header(stk_type dtype, uint32_t n_dims, const uint64_t 
     if (stk_type_size(dtype) == 0 || n_dims > STK_ARRAY_MAX_DIMS)
         return stk_fail(error, STK_ERR_ARGUMENT, "no array of %s with %u dimensions (at most %d)",
                         stk_type_name(dtype), n_dims, STK_ARRAY_MAX_DIMS);
-    size_t offset = data_offset_of(n_dims), used = sizeof(stk_array_header) + n_dims * sizeof *shape;
+    size_t offset = stk_array_head_bytes(n_dims), used = sizeof(stk_array_header) + n_dims * sizeof *shape;
     stk_array_header header = {
         .dtype = (uint8_t)dtype, .n_dims = (uint8_t)n_dims, .data_offset = (uint16_t)offset};
     memcpy(header.magic, array_magic, sizeof array_magic);

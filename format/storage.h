@@ -85,6 +85,8 @@ struct stk_storage {
     const char *road;     /* one clause; NULL = the reader's own mmap/pread */
     uint64_t chunk_rows;  /* rows that are decoded together; 0 or 1: each by itself */
     const char *slow;     /* what is slow about random order, and what to do; NULL = nothing */
+    const stk_array *array; /* rows of STK_ENCODING_ARRAY hold the elements alone, all of this type and shape; NULL:
+                               each begins with a header of its own (array_layout.h) */
     const char *contents; /* what else the file holds, a line each, for people; NULL = nothing */
 };
 

@@ -45,8 +45,24 @@ bool stk_device_lacks_steps(const stk_transform *t)
     return t->n_steps > 0 || t->mix.mixup_alpha > 0 || t->mix.cutmix_alpha > 0;
 }
 
+/* As the loader decides: the selection's first record that can be looked at tells. */
+static bool begins_with_array(const stk_dataset *dataset, const stk_loader_options *o)
+{
+    uint64_t n = o->indices != NULL ? o->n_indices : stk_dataset_len(dataset);
+    for (uint64_t i = 0; i < n && i < SAMPLED_RECORDS; i++) {
+        stk_record_info r;
+        if (stk_dataset_record(dataset, o->indices != NULL ? o->indices[i] : i, &r, NULL) != STK_OK) continue;
+        return r.encoding == STK_ENCODING_ARRAY;
+    }
+    return false;
+}
+
 void stk_choose_by_records(stk_uploader *u)
 {
+    if (begins_with_array(u->dataset, &u->loader_options)) {
+        snprintf(u->decode_text, sizeof u->decode_text, "none: arrays are copied as they are");
+        return; /* nothing to gather, nothing to measure */
+    }
     if (stk_device_lacks_steps(&u->loader_options.transform)) {
         snprintf(u->decode_text, sizeof u->decode_text, "cpu: the transform has steps that the GPU does not take yet");
         return;

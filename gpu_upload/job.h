@@ -16,6 +16,7 @@ typedef struct stk_job_pool stk_job_pool;
 
 typedef struct stk_job {
     stk_device_batch batch; /* first: a batch's address is its job's */
+    stk_array array;        /* batch.array, when the records are arrays */
     stk_job_pool *pool;
     struct stk_job *next;
     stk_gpu_block bytes, plan, out, extras; /* device: gathered bytes; plan; tensor; labels, columns, statuses */

@@ -47,6 +47,9 @@ static void fill_batch(stk_uploader *u, const stk_batch *b, stk_job *job)
                             .layout = u->loader_options.layout, .n_columns = b->n_columns, .ids = job->ids,
                             .host_labels = job->labels, .statuses = job->statuses, .columns = job->columns,
                             .device = u->share->info.number};
+    if (b->array == NULL) return;
+    job->array = *b->array;
+    d->array = &job->array;
 }
 
 /* Labels and columns into the staging behind the plan; device addresses into the batch. */

@@ -8,6 +8,7 @@
 
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "format/array_layout.h"
 #include "format/storage.h"
 #include "packer/source_store.h"
 #include "packer/table.h"
@@ -35,11 +36,13 @@ static stk_status read_entry(stk_source_store *self, uint64_t position, stk_buff
     STK_TRY(s->ops->row(s, position, &row, error));
     if (row.encoding == STK_ENCODING_RAW)
         snprintf(head, sizeof head, "P%c %u %u 255\n", row.channels == 1 ? '5' : '6', row.width, row.height);
-    size_t n = strlen(head);
     if (row.n_bytes > SIZE_MAX / 2) return stk_fail(error, STK_ERR_LIMIT, "a record is too large");
     out->n_bytes = 0;
+    if (row.encoding == STK_ENCODING_ARRAY && s->array != NULL)
+        STK_TRY(stk_array_put_header(s->array->type, s->array->n_dims, s->array->shape, out, error));
+    if (head[0] != '\0') STK_TRY(stk_buffer_append(out, head, strlen(head), error));
+    size_t n = out->n_bytes;
     STK_TRY(stk_buffer_resize(out, n + (size_t)row.n_bytes, error));
-    if (n > 0) memcpy(out->data, head, n);
     return read_payload(s, position, &row, out->data + n, error);
 }
 

@@ -7,7 +7,9 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/json.h"
+#include "format/array_layout.h"
 #include "reader/dataset_internal.h"
+#include "reader/sample_array.h"
 #include "reader/sample_render.h"
 
 void stk_dataset_options_init(stk_dataset_options *options)
@@ -222,7 +224,7 @@ stk_status stk_dataset_record(const stk_dataset *d, uint64_t i, stk_record_info 
         .channels = row.channels,
         .orientation = row.orientation,
         .encoding = (stk_encoding)row.encoding,
-        .n_bytes = row.n_bytes,
+        .n_bytes = row.n_bytes + stk_array_bare_head(d, &row),
         .offset = row.offset,
         .xxh3 = row.xxh3,
         .shard = row.file,
@@ -302,8 +304,10 @@ stk_status stk_dataset_payload(const stk_dataset *d, uint64_t i, stk_buffer *out
     const uint8_t *data;
     stk_payload_begin_round(&bench->payload);
     stk_status status = stk_payload_get(d->payload, &bench->payload, i, &row, &data, error);
-    if (status == STK_OK) status = stk_buffer_resize(out, (size_t)row.n_bytes, error);
-    if (status == STK_OK && row.n_bytes > 0) memcpy(out->data, data, (size_t)row.n_bytes);
+    if (status == STK_OK && stk_array_bare_head(d, &row) > 0)
+        status = stk_array_put_header(d->storage->array->type, d->storage->array->n_dims, d->storage->array->shape, out,
+                                      error);
+    if (status == STK_OK && row.n_bytes > 0) status = stk_buffer_append(out, data, (size_t)row.n_bytes, error);
     if (status != STK_OK) stk_dataset_name_record(d, i, error);
     stk_dataset_give_bench(d, bench);
     return status;

@@ -7,6 +7,7 @@
 #include "common/fail.h"
 #include "reader/dataset_internal.h"
 #include "reader/npy.h"
+#include "reader/sample_array.h"
 #include "reader/sample_render.h"
 
 static const char *extension_of(uint8_t encoding)
@@ -61,7 +62,11 @@ static stk_status extract(const stk_dataset *d, stk_workbench *bench, uint64_t i
         STK_TRY(stk_dataset_tables(d, row, &tables, error));
         return stk_tiles_to_jpeg(bench->codec, data, (size_t)row->n_bytes, tables, row->orientation, out, error);
     }
-    if (row->encoding == STK_ENCODING_ARRAY) return stk_npy_from_array(data, (size_t)row->n_bytes, out, error);
+    if (row->encoding == STK_ENCODING_ARRAY) {
+        stk_array array;
+        STK_TRY(stk_array_of_row(d, row, data, &array, error));
+        return stk_npy_from_array(&array, out, error);
+    }
     STK_TRY(stk_buffer_resize(out, (size_t)row->n_bytes, error));
     if (row->n_bytes > 0) memcpy(out->data, data, (size_t)row->n_bytes);
     return STK_OK;

@@ -18,9 +18,9 @@
 #include "common/clock.h"
 #include "common/fail.h"
 #include "common/hash.h"
-#include "format/array_layout.h"
 #include "reader/dataset_internal.h"
 #include "reader/loader_team.h"
+#include "reader/sample_array.h"
 #include "reader/sample_render.h"
 
 enum {
@@ -146,8 +146,8 @@ static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row
 {
     STK_TRY(stk_row_resolve(bench->codec, data, row, error));
     if (row->encoding == STK_ENCODING_ARRAY) {
-        stk_array_info info;
-        return stk_array_parse(data, (size_t)row->n_bytes, &info, error);
+        stk_array array;
+        return stk_array_of_row(d, row, data, &array, error);
     }
     if (row->encoding == STK_ENCODING_TILES || row->encoding == STK_ENCODING_RAW)
         return render_whole(d, bench, row, data, error);

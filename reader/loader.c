@@ -86,14 +86,16 @@ static bool all_resident(const stk_dataset *dataset, const stk_gather_entry *ent
     return entries != NULL;
 }
 
-static stk_status fill_env(stk_work_env *env, const stk_dataset *dataset, const stk_loader_options *o,
-                           stk_error *error)
+static stk_status fill_env(stk_work_env *env, const stk_loader_options *o, stk_error *error)
 {
-    env->dataset = dataset;
+    if (env->arrays) {
+        env->width = env->height = 1; /* known: no record is looked at before its turn */
+        return stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error);
+    }
     env->dtype = o->dtype;
     env->layout = o->layout;
     env->resident = o->gather_resident;
-    env->all_resident = o->gather && all_resident(dataset, o->gather_resident);
+    env->all_resident = o->gather && all_resident(env->dataset, o->gather_resident);
     env->channels = o->transform.mode == STK_MODE_L ? 1 : 3;
     STK_TRY(stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error));
     STK_TRY(stk_augment_rule_init(&env->augment, &o->transform, error));
@@ -155,7 +157,7 @@ static stk_status open_pipeline(stk_loader *l, const stk_dataset *dataset, const
     p->log_user = o->log_user;
     p->ranges = o->ranges;
     p->n_ahead = choose_ahead(o, l->n_workers);
-    STK_TRY(fill_env(&p->env, dataset, o, error));
+    STK_TRY(fill_env(&p->env, o, error));
     STK_TRY(plan_columns(l, dataset, o, error));
     /* Beyond those ahead, one in the consumer's hands and one that it is about to let go. */
     stk_slot_shape shape = {.n_entries = o->batch_size * o->n_views,
@@ -211,6 +213,18 @@ static stk_status open_all(stk_loader *l, const stk_dataset *dataset, const stk_
     return stk_loader_team_start(l->n_workers, team_body, l, &l->team, error);
 }
 
+/* Arrays take the place of pixels, and of gathering them, where the records are arrays. */
+static stk_status choose_arrays(stk_work_env *env, const stk_dataset *dataset, const stk_loader_options *o,
+                                const stk_work **work, stk_error *error)
+{
+    env->dataset = dataset;
+    if (*work != &stk_work_pixels && *work != &stk_work_gather) return STK_OK;
+    STK_TRY(stk_work_find_array(dataset, o->indices, o->n_indices, &env->array, &env->array_id, &env->arrays, error));
+    if (!env->arrays) return STK_OK;
+    *work = &stk_work_arrays;
+    return stk_loader_options_check_arrays(o, &env->array, error);
+}
+
 stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_options *options,
                                 const stk_work *work, stk_loader **out, stk_error *error)
 {
@@ -223,7 +237,8 @@ stk_status stk_loader_open_work(const stk_dataset *dataset, const stk_loader_opt
     STK_TRY(stk_loader_options_check(dataset, options, error));
     stk_loader *l = calloc(1, sizeof *l);
     if (l == NULL) return stk_fail_memory(error, "the loader");
-    stk_status status = open_all(l, dataset, options, work, error);
+    stk_status status = choose_arrays(&l->pipeline.env, dataset, options, &work, error);
+    if (status == STK_OK) status = open_all(l, dataset, options, work, error);
     if (status != STK_OK) {
         l->pid = getpid();
         stk_loader_close(&l);
@@ -328,7 +343,9 @@ void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
 {
     stk_loader *l = (stk_loader *)(uintptr_t)loader;
     *out = (stk_loader_stats){.n_threads = atomic_load_explicit(&l->n_running, memory_order_relaxed),
-                              .decoder = "cpu: batches are asked for as pixels in host memory"};
+                              .decoder = l->pipeline.env.arrays
+                                             ? "none: arrays are copied as they are"
+                                             : "cpu: batches are asked for as pixels in host memory"};
     if (l->pid != getpid()) return;
     for (uint32_t t = 0; t < l->n_workers; t++) {
         const stk_worker *w = &l->workers[t];

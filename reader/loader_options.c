@@ -80,3 +80,23 @@ stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader
         if (!(o->std[c] > 0)) return stk_fail(error, STK_ERR_ARGUMENT, "std[%d] must be positive", c);
     return check_columns(dataset, o, error);
 }
+
+stk_status stk_loader_options_check_arrays(const stk_loader_options *o, const stk_array *array, stk_error *error)
+{
+    char what[200];
+    stk_array_text(array, what, sizeof what);
+    const stk_transform *t = &o->transform;
+    if (t->kind != STK_TRANSFORM_NONE || t->flip_probability > 0 || t->color != STK_COLOR_RGB || t->n_steps > 0 ||
+        t->mix.mixup_alpha > 0 || t->mix.cutmix_alpha > 0)
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "the records are arrays (%s), which are delivered as they are: no transform can be applied to "
+                        "them; leave the transform out (in C: STK_TRANSFORM_NONE)",
+                        what);
+    if (o->dtype != STK_DTYPE_U8 || o->layout != STK_LAYOUT_NHWC)
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "the records are arrays (%s) and keep their type and shape: leave dtype and layout out", what);
+    if (o->gather)
+        return stk_fail(error, STK_ERR_ARGUMENT, "the records are arrays (%s): there is nothing to gather for a GPU to "
+                        "decode", what);
+    return STK_OK;
+}

@@ -8,4 +8,8 @@
 stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader_options *options,
                                     stk_error *error);
 
+/* Arrays are delivered as they are: refuses options that ask for anything else. */
+stk_status stk_loader_options_check_arrays(const stk_loader_options *options, const stk_array *array,
+                                           stk_error *error);
+
 #endif

@@ -6,7 +6,6 @@
 #include "common/buffer.h"
 #include "common/endian.h"
 #include "common/fail.h"
-#include "format/array_layout.h"
 
 enum { PREAMBLE = 10, ALIGN = 64 }; /* magic, version and header length; the elements start at a multiple of 64 */
 
@@ -31,23 +30,21 @@ static const char *descriptor(stk_type type)
     return NULL;
 }
 
-stk_status stk_npy_from_array(const uint8_t *payload, size_t n_bytes, stk_buffer *out, stk_error *error)
+stk_status stk_npy_from_array(const stk_array *array, stk_buffer *out, stk_error *error)
 {
-    stk_array_info info;
-    STK_TRY(stk_array_parse(payload, n_bytes, &info, error));
-    const char *descr = descriptor(info.dtype);
+    const char *descr = descriptor(array->type);
     if (descr == NULL)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "an array of %s has no .npy type", stk_type_name(info.dtype));
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "an array of %s has no .npy type", stk_type_name(array->type));
     static const uint8_t start[PREAMBLE] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 0, 0};
     out->n_bytes = 0;
     STK_TRY(stk_buffer_append(out, start, sizeof start, error));
     STK_TRY(stk_buffer_printf(out, error, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr));
-    for (uint32_t d = 0; d < info.n_dims; d++)
-        STK_TRY(stk_buffer_printf(out, error, "%llu,%s", (unsigned long long)info.shape[d],
-                                  d + 1 < info.n_dims ? " " : ""));
+    for (uint32_t d = 0; d < array->n_dims; d++)
+        STK_TRY(stk_buffer_printf(out, error, "%llu,%s", (unsigned long long)array->shape[d],
+                                  d + 1 < array->n_dims ? " " : ""));
     STK_TRY(stk_buffer_printf(out, error, "), }"));
     while ((out->n_bytes + 1) % ALIGN != 0) STK_TRY(stk_buffer_append(out, " ", 1, error));
     STK_TRY(stk_buffer_append(out, "\n", 1, error));
     stk_store16(out->data + 8, (uint16_t)(out->n_bytes - PREAMBLE));
-    return stk_buffer_append(out, payload + info.data_offset, info.data_bytes, error);
+    return array->n_bytes == 0 ? STK_OK : stk_buffer_append(out, array->data, array->n_bytes, error);
 }

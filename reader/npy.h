@@ -7,7 +7,7 @@
 #include <stoker/dataset.h>
 #include <stoker/status.h>
 
-/* Turns an array record's payload (docs/format.md) into a NumPy .npy file, version 1.0; out is replaced. */
-stk_status stk_npy_from_array(const uint8_t *payload, size_t n_bytes, stk_buffer *out, stk_error *error);
+/* Turns an array into a NumPy .npy file, version 1.0; out is replaced. */
+stk_status stk_npy_from_array(const stk_array *array, stk_buffer *out, stk_error *error);
 
 #endif

@@ -104,6 +104,11 @@ static void fill_batch(const stk_pipeline *p, stk_slot *slot, const stk_ticket *
     b->channels = p->env.channels;
     b->dtype = p->env.dtype;
     b->layout = p->env.layout;
+    if (p->env.arrays) {
+        b->width = b->height = 0;
+        slot->array = p->env.array;
+        b->array = &slot->array;
+    }
     b->sample_bytes = sample_bytes;
     b->offsets = slot->offsets;
     slot->share = *share;
@@ -134,8 +139,10 @@ static stk_status take_slot(stk_pipeline *p, const stk_ticket *ticket, const stk
     else
         n_bytes = lay_out_entries(p, &view, share, ticket->start.epoch, width, height, NULL);
     if (!fits || n_bytes > SIZE_MAX / 2)
-        return stk_fail(error, STK_ERR_ARGUMENT, "a batch of %u images of %ux%u is too large", share->n, width,
-                        height);
+        return p->env.arrays ? stk_fail(error, STK_ERR_ARGUMENT, "a batch of %u arrays of %zu bytes is too large",
+                                        share->n, sample_bytes)
+                             : stk_fail(error, STK_ERR_ARGUMENT, "a batch of %u images of %ux%u is too large", share->n,
+                                        width, height);
     STK_TRY(stk_slot_get(p->pool, n_bytes, out, surplus, error));
     if (!p->work->fixed) lay_out_entries(p, &view, share, ticket->start.epoch, width, height, (*out)->offsets);
     fill_batch(p, *out, ticket, share, width, height, sample_bytes);

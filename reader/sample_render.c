@@ -7,7 +7,7 @@ stk_status stk_job_from_row(const stk_dataset *dataset, const stk_row *row, cons
                             stk_render_job *job, stk_error *error)
 {
     if (row->encoding == STK_ENCODING_ARRAY || row->channels == 0)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "is an array, not an image; read its payload");
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "is an array, not an image; load arrays apart, with a selection of their own");
     *job = (stk_render_job){
         .data = data,
         .n_bytes = (size_t)row->n_bytes,

@@ -42,7 +42,8 @@ typedef struct stk_slot {
     int32_t *statuses;
     uint64_t *offsets; /* [n_entries + 1] or NULL */
     void **columns;
-    void *arrays; /* the one block that all of these lie in */
+    stk_array array; /* batch.array, when the records are arrays */
+    void *arrays;    /* the one block that all of these lie in */
 
     /* The batch in the making (pipeline.c). Fixed before the slot is open to workers: */
     uint64_t serial, generation;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The seam for everything that the loader may do to a sample: a table entry with two functions. Decoding to
- * pixels is the first (work_pixels.c); gathering a crop's segments for a GPU is to be another. A batch's slot is a
- * byte region; an entry of it is what `size` said, filled by `run`. */
+ * pixels is the first (work_pixels.c); gathering a crop's segments for a GPU (work_gather.c) and copying arrays
+ * (work_arrays.c) are others. A batch's slot is a byte region; an entry of it is what `size` said, filled by `run`. */
 #ifndef STK_READER_WORK_H
 #define STK_READER_WORK_H
 
@@ -33,6 +33,9 @@ typedef struct stk_work_env {
     stk_layout layout;
     uint32_t channels;          /* delivered */
     stk_norm_table norm;        /* float dtypes, and de-interleaving of uint8 */
+    bool arrays;                /* records are arrays, all like `array`, which is that of record array_id */
+    stk_array array;
+    uint64_t array_id;
     const struct stk_gather_entry *resident; /* gather: what the consumer has already, or NULL */
     bool all_resident;          /* every record of the data set */
     uint32_t width, height;     /* of an entry; 0 under STK_TRANSFORM_NONE, where a batch's first record decides */
@@ -75,6 +78,14 @@ extern const stk_work stk_work_pixels;
 extern const stk_work stk_work_gather;
 /* Nothing: the consumer wants to know which samples come. */
 extern const stk_work stk_work_picks;
+
+/* Arrays as they are. */
+extern const stk_work stk_work_arrays;
+
+/* Whether a selection (ids NULL: the whole data set) is of arrays, as its first readable record tells: *found, with that
+ * record's type and shape and its number. An error when it begins with arrays none of which can be read. */
+stk_status stk_work_find_array(const stk_dataset *dataset, const uint64_t *ids, uint64_t n_ids, stk_array *out,
+                               uint64_t *id, bool *found, stk_error *error);
 
 /* True when the consumer has record `id`: its payload is not wanted. */
 bool stk_work_resident(const stk_work_env *env, uint64_t id);

@@ -21,6 +21,10 @@ static size_t element_bytes(stk_dtype dtype)
 
 bool stk_work_fixed_bytes(const stk_work_env *env, uint32_t width, uint32_t height, size_t *n_bytes)
 {
+    if (env->arrays) {
+        *n_bytes = env->array.n_bytes;
+        return true;
+    }
     return stk_mul_size(width, height, n_bytes) && stk_mul_size(*n_bytes, env->channels, n_bytes) &&
            stk_mul_size(*n_bytes, element_bytes(env->dtype), n_bytes);
 }

@@ -57,7 +57,9 @@ static stk_status next_on_device(bench_feed *feed, stk_error *error)
     feed->n = b->n;
     feed->n_valid = b->n_valid;
     feed->labels = b->host_labels;
-    feed->n_bytes = (size_t)b->n * b->height * b->width * b->channels * element_bytes(b->dtype);
+    feed->array = b->array;
+    feed->n_bytes = b->n * (b->array != NULL ? b->array->n_bytes
+                                             : (size_t)b->height * b->width * b->channels * element_bytes(b->dtype));
     return STK_OK;
 }
 
@@ -71,6 +73,7 @@ stk_status bench_feed_next(bench_feed *feed, stk_error *error)
     feed->n_valid = feed->batch->n_valid;
     feed->labels = feed->batch->labels;
     feed->n_bytes = feed->batch->data_bytes;
+    feed->array = feed->batch->array;
     return STK_OK;
 }
 

@@ -16,6 +16,7 @@ typedef struct bench_feed {
     uint32_t n, n_valid;
     size_t n_bytes;
     const int64_t *labels;
+    const stk_array *array; /* NULL: images */
 } bench_feed;
 
 typedef struct bench_feed_stats {

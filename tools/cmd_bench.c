@@ -24,6 +24,7 @@ typedef enum bench_transform {
     BENCH_PAD_CROP,
     BENCH_NONE
 } bench_transform;
+enum { BENCH_UNSAID = -1 }; /* train, or none for arrays */
 
 typedef struct bench_args {
     stk_loader_options loader;
@@ -44,6 +45,8 @@ typedef struct bench_result {
     uint64_t delivered_bytes;
     uint32_t batch_size;
     bench_feed_stats stats;
+    bool arrays;
+    char array[200]; /* what they are */
     class_mix mix;
     double exact_mix; /* < 0: not known */
     const char *cpu;
@@ -142,7 +145,8 @@ static const cli_option options[] = {
      AT(transform),
      .choices = transform_words,
      .help = "train (default): RandomResizedCrop and flip; eval: resize and centre crop; resize: squash; "
-             "pad-crop: pad by 4, random crop, flip (CIFAR); none: as stored, all of one size."},
+             "pad-crop: pad by 4, random crop, flip (CIFAR); none: as stored, all of one size. Arrays are always "
+             "delivered as stored."},
     {.kind = CLI_CHOICE,
      .name = "order",
      .argument = "NAME",
@@ -249,6 +253,8 @@ static stk_status measure(bench_feed *feed, double seconds, double opened_s, ben
             out->first_batch_s = now - opened_s;
             start = now;
             started = true;
+            out->arrays = feed->array != NULL;
+            if (out->arrays) stk_array_text(feed->array, out->array, sizeof out->array);
         }
         class_mix_add(&out->mix, feed->labels, feed->n);
     } while (!started || now - start < seconds);
@@ -292,16 +298,25 @@ static void print_device(const stk_uploader_stats *stats)
            stats->resident_records, (double)stats->resident_bytes / 1e6, (double)stats->device_bytes / 1e6);
 }
 
-static void print_text(const char *path, const bench_args *args, const bench_result *r)
+static void print_head(const char *path, const bench_args *args, const bench_result *r)
 {
-    const stk_loader_stats *stats = &r->stats.loader;
-    double whole = r->seconds + r->first_batch_s;
-    printf("%s: %s %" PRIu32 "x%" PRIu32 " -> %s %s, batch %" PRIu32 ", %s order\n", path,
+    if (r->arrays)
+        printf("%s: arrays of %s, batch %" PRIu32 ", %s order\n", path, r->array, r->batch_size,
+               cli_choice_name(order_words, (int)args->loader.order));
+    else
+        printf("%s: %s %" PRIu32 "x%" PRIu32 " -> %s %s, batch %" PRIu32 ", %s order\n", path,
            cli_choice_name(transform_words, args->transform), args->width, args->height,
            cli_choice_name(dtype_words, (int)args->loader.dtype),
            cli_choice_name(layout_words, (int)args->loader.layout), r->batch_size,
            cli_choice_name(order_words, (int)args->loader.order));
-    printf("images/s     %.1f\n", (double)r->images / r->seconds);
+}
+
+static void print_text(const char *path, const bench_args *args, const bench_result *r)
+{
+    const stk_loader_stats *stats = &r->stats.loader;
+    double whole = r->seconds + r->first_batch_s;
+    print_head(path, args, r);
+    printf("%s     %.1f\n", r->arrays ? "arrays/s" : "images/s", (double)r->images / r->seconds);
     if (r->first_epoch_images > 0 && r->images > r->first_epoch_images)
         printf("             %.1f in the first epoch, %.1f after it\n",
                (double)r->first_epoch_images / r->first_epoch_s,
@@ -367,6 +382,7 @@ static void print_json(const bench_args *args, const bench_result *r)
     json_text(&json, "transform", cli_choice_name(transform_words, args->transform));
     json_text(&json, "order", cli_choice_name(order_words, (int)args->loader.order));
     json_text(&json, "dtype", cli_choice_name(dtype_words, (int)args->loader.dtype));
+    if (r->arrays) json_text(&json, "array", r->array);
     json_u64(&json, "batch", r->batch_size);
     json_u64(&json, "images", r->images);
     json_real(&json, "seconds", r->seconds, 3);
@@ -385,6 +401,16 @@ static void print_json(const bench_args *args, const bench_result *r)
     fputc('\n', stdout);
 }
 
+/* As the loader decides: the first record that can be looked at tells. */
+static bool begins_with_array(const stk_dataset *dataset)
+{
+    stk_record_info record;
+    uint64_t n = stk_dataset_len(dataset);
+    for (uint64_t i = 0; i < n && i < 64; i++)
+        if (stk_dataset_record(dataset, i, &record, NULL) == STK_OK) return record.encoding == STK_ENCODING_ARRAY;
+    return false;
+}
+
 static stk_status bench(bench_args *args, const char *path, bench_result *out, stk_error *error)
 {
     stk_dataset *dataset = NULL;
@@ -395,6 +421,8 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     if (status != STK_OK) goto cleanup;
     if (stk_dataset_slow_pattern(dataset) != NULL)
         cli_note(&command_bench, "%s", stk_dataset_slow_pattern(dataset));
+    if (args->transform == BENCH_UNSAID) args->transform = begins_with_array(dataset) ? BENCH_NONE : BENCH_TRAIN;
+    set_transform(args);
     uint64_t n = stk_dataset_len(dataset);
     if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
     out->batch_size = args->loader.batch_size;
@@ -413,7 +441,7 @@ cleanup:
 
 static int run(int argc, char **argv)
 {
-    bench_args args = {.seconds = 5, .device = "cpu"};
+    bench_args args = {.seconds = 5, .device = "cpu", .transform = BENCH_UNSAID};
     bench_result result = {.exact_mix = -1};
     cli_operands operands;
     stk_error error = {0};
@@ -423,7 +451,6 @@ static int run(int argc, char **argv)
     args.loader.batch_size = 0;
     int code = cli_parse(&command_bench, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    set_transform(&args);
     stk_status status = bench(&args, operands.items[0], &result, &error);
     if (status != STK_OK)
         code = cli_fail(&command_bench, status, &error);

@@ -25,6 +25,9 @@ typedef struct info {
     uint64_t encodings[N_ENCODINGS];
     uint64_t payload_bytes;
     uint32_t min_width, min_height, max_width, max_height;
+    bool has_array;  /* array is that of the first array record */
+    stk_array array;
+    bool differ;     /* other arrays have other sizes */
     const char *cpu;
 } info;
 
@@ -58,10 +61,22 @@ static void widen(info *in, const stk_record_info *record)
     if (record->height > in->max_height) in->max_height = record->height;
 }
 
+/* What a loader serves of arrays: the first one's type and shape. One that is damaged is verify's business. */
+static void look_at_array(info *in, uint64_t i, const stk_record_info *record, uint64_t *n_bytes)
+{
+    stk_buffer buffer = {0};
+    if (record->encoding != STK_ENCODING_ARRAY) return;
+    if (in->has_array && record->n_bytes != *n_bytes) in->differ = true;
+    if (in->has_array) return;
+    *n_bytes = record->n_bytes;
+    in->has_array = stk_dataset_array(in->dataset, i, &buffer, &in->array, NULL) == STK_OK;
+    stk_buffer_free(&buffer);
+}
+
 /* One pass over the index. */
 static stk_status count(info *in, stk_error *error)
 {
-    uint64_t n = stk_dataset_len(in->dataset);
+    uint64_t n = stk_dataset_len(in->dataset), array_bytes = 0;
     in->min_width = in->min_height = UINT32_MAX;
     for (uint64_t i = 0; i < n; i++) {
         stk_record_info record;
@@ -70,9 +85,10 @@ static stk_status count(info *in, stk_error *error)
         uint32_t encoding = (uint32_t)record.encoding;
         in->encodings[encoding < STK_ENCODING_DEAD ? encoding : STK_ENCODING_DEAD]++;
         in->payload_bytes += record.n_bytes;
-        widen(in, &record);
+        if (record.encoding != STK_ENCODING_ARRAY) widen(in, &record);
+        look_at_array(in, i, &record, &array_bytes);
     }
-    if (n == 0) in->min_width = in->min_height = 0;
+    if (in->min_width == UINT32_MAX) in->min_width = in->min_height = 0;
     return STK_OK;
 }
 
@@ -102,6 +118,15 @@ static void json_columns(json_out *json, const stk_dataset *dataset)
     json_end(json, ']');
 }
 
+static void json_array(json_out *json, const info *in)
+{
+    json_text(json, "array_type", stk_type_name(in->array.type));
+    json_begin(json, "array_shape", '[');
+    for (uint32_t d = 0; d < in->array.n_dims; d++) json_u64(json, NULL, in->array.shape[d]);
+    json_end(json, ']');
+    json_bool(json, "array_sizes_differ", in->differ);
+}
+
 static void print_json(const info *in)
 {
     const stk_dataset *dataset = in->dataset;
@@ -127,6 +152,7 @@ static void print_json(const info *in)
     json_text(&json, "road", stk_dataset_road(dataset));
     if (stk_dataset_slow_pattern(dataset) != NULL)
         json_text(&json, "slow_pattern", stk_dataset_slow_pattern(dataset));
+    if (in->has_array) json_array(&json, in);
     json_u64(&json, "min_width", in->min_width);
     json_u64(&json, "min_height", in->min_height);
     json_u64(&json, "max_width", in->max_width);
@@ -162,6 +188,13 @@ static void print_lines(const char *lines)
     }
 }
 
+static void print_array(const info *in)
+{
+    char text[200];
+    printf("arrays      %s, served as they are%s\n", stk_array_text(&in->array, text, sizeof text),
+           in->differ ? "; others differ in size, and a batch takes only those like its loader's first" : "");
+}
+
 static void print_text(const info *in, bool classes)
 {
     const stk_dataset *dataset = in->dataset;
@@ -177,8 +210,10 @@ static void print_text(const info *in, bool classes)
     for (int e = 0; e < N_ENCODINGS; e++)
         if (in->encodings[e] > 0)
             printf("encoding    %s: %" PRIu64 "\n", stk_encoding_name((stk_encoding)e), in->encodings[e]);
-    printf("pixels      %" PRIu32 "x%" PRIu32 " to %" PRIu32 "x%" PRIu32 "\n", in->min_width, in->min_height,
-           in->max_width, in->max_height);
+    if (in->has_array) print_array(in);
+    if (in->max_width > 0 || !in->has_array)
+        printf("pixels      %" PRIu32 "x%" PRIu32 " to %" PRIu32 "x%" PRIu32 "\n", in->min_width, in->min_height,
+               in->max_width, in->max_height);
     printf("bytes       %" PRIu64 " (%s)\n", stk_dataset_bytes(dataset),
            cli_bytes_text(stk_dataset_bytes(dataset), size));
     printf("dataset id  %s\n", stk_dataset_id(dataset));

@@ -42,6 +42,10 @@ extern const cli_command command_stage;
          .argument = "PATH",                                                                                 \
          .offset = offsetof(T, member.hdf5_labels),                                                          \
          .help = "HDF5: the path of the labels in the file. By default found by name and shape."},           \
+        {.kind = CLI_FLAG,                                                                                   \
+         .name = "arrays",                                                                                   \
+         .offset = offsetof(T, member.hdf5_arrays),                                                          \
+         .help = "HDF5: serve the data set as arrays, as it is, also where it looks like images (masks)."},  \
     {                                                                                                        \
         .kind = CLI_CUSTOM, .name = "range", .argument = "MIN:MAX", .offset = offsetof(T, member),           \
         .parse = parse_value_range,                                                                          \

@@ -90,18 +90,41 @@ static uint32_t vlen_class(hid_t type)
     return bytes ? STK_H5_VLEN : STK_H5_OTHER;
 }
 
+static bool is_plain_order(hid_t type)
+{
+    H5T_order_t order = H5Tget_order(type);
+    return order == H5T_ORDER_LE || order == H5T_ORDER_BE;
+}
+
+/* Numbers of fewer bits than their bytes have are not what a processor can use. */
+static bool is_whole_integer(hid_t type)
+{
+    return H5Tget_precision(type) == 8 * H5Tget_size(type) && is_plain_order(type);
+}
+
+/* IEEE's binary16, 32 and 64; bfloat16 has two bytes too, and must not be taken for the first. */
+static bool is_ieee_float(hid_t type)
+{
+    static const size_t mantissas[9] = {[2] = 10, [4] = 23, [8] = 52};
+    size_t n = H5Tget_size(type), sign, exponent_at, exponent, mantissa_at, mantissa;
+    if (n > 8 || mantissas[n] == 0 || !is_plain_order(type)) return false;
+    if (H5Tget_fields(type, &sign, &exponent_at, &exponent, &mantissa_at, &mantissa) < 0) return false;
+    return mantissa == mantissas[n] && mantissa_at == 0 && exponent_at == mantissa && sign == 8 * n - 1 &&
+           exponent == sign - mantissa && H5Tget_ebias(type) == ((size_t)1 << (exponent - 1)) - 1;
+}
+
 static void describe_type(stk_h5_dataset *d, hid_t type)
 {
     d->element_bytes = (uint32_t)H5Tget_size(type);
     d->class_ = STK_H5_OTHER;
     switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-        d->class_ = STK_H5_INTEGER;
+        if (is_whole_integer(type)) d->class_ = STK_H5_INTEGER;
         d->is_signed = H5Tget_sign(type) == H5T_SGN_2;
         d->big_endian = H5Tget_order(type) == H5T_ORDER_BE;
         break;
     case H5T_FLOAT:
-        if (d->element_bytes == 2 || d->element_bytes == 4 || d->element_bytes == 8) d->class_ = STK_H5_FLOAT;
+        if (is_ieee_float(type)) d->class_ = STK_H5_FLOAT;
         d->big_endian = H5Tget_order(type) == H5T_ORDER_BE;
         break;
     case H5T_ENUM:

@@ -71,6 +71,7 @@ static stk_h5_kind kind_of(const stk_h5_dataset *d, const stk_dataset_options *o
     *convert = false;
     if (is_blobs(d)) return STK_H5_BLOBS;
     if (!is_number(d)) return 0;
+    if (o->hdf5_arrays) return d->rank >= 1 ? STK_H5_ARRAYS : 0;
     stk_h5_kind layout = pixel_layout(d);
     if (layout != 0 && is_u8(d)) return layout;
     if (layout != 0 && o->range_max > o->range_min) {
@@ -164,6 +165,12 @@ static stk_status select_own(const stk_h5_plan *plan, const char *path, stk_h5_s
     s->n_rows = d[s->labels].dims[0];
     s->kind = images != STK_H5_NONE ? STK_H5_OWN_UNIFORM : STK_H5_OWN_BLOB;
     s->images = images != STK_H5_NONE ? images : data;
+    if (s->kind == STK_H5_OWN_BLOB && stk_h5_find(plan, "offset") == STK_H5_NONE) {
+        s->kind = STK_H5_ARRAYS;
+        s->own_arrays = true;
+        if (is_number(d + data) && d[data].rank >= 1 && d[data].dims[0] == s->n_rows) return STK_OK;
+        return stk_fail(error, STK_ERR_CORRUPT, "%s: 'data' does not have the shape that stoker writes", path);
+    }
     if (s->kind == STK_H5_OWN_BLOB) return STK_OK;
     const stk_h5_dataset *im = d + images;
     if (!is_u8(im) || im->rank != 4 || im->dims[0] != s->n_rows || (im->dims[3] != 1 && im->dims[3] != 3) ||
@@ -179,7 +186,8 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
                          stk_h5_selection *s, stk_error *error)
 {
     *s = (stk_h5_selection){.labels = STK_H5_NONE};
-    if (plan->own && o->hdf5_images == NULL) return select_own(plan, path, s, error);
+    bool as_stored = !o->hdf5_arrays || stk_h5_find(plan, "images") == STK_H5_NONE;
+    if (plan->own && o->hdf5_images == NULL && as_stored) return select_own(plan, path, s, error);
     char what[160] = "no data set in it looks like images; name one with --dataset PATH";
     s->images = o->hdf5_images != NULL ? stk_h5_find(plan, o->hdf5_images) : guess_images(plan, o);
     if (o->hdf5_images != NULL) snprintf(what, sizeof what, "no data set '%.80s' for --dataset", o->hdf5_images);
@@ -291,7 +299,8 @@ static stk_status append_line(const stk_h5_dataset *d, const char *use, stk_buff
 stk_status stk_h5_describe_lines(const stk_h5_plan *plan, const stk_h5_selection *s, stk_buffer *out, stk_error *error)
 {
     for (uint32_t i = 0; i < plan->n_datasets; i++) {
-        const char *use = i == s->images ? " (read as images)" : i == s->labels ? " (read as labels)" : "";
+        const char *as = s->kind == STK_H5_ARRAYS ? " (read as arrays)" : " (read as images)";
+        const char *use = i == s->images ? as : i == s->labels ? " (read as labels)" : "";
         STK_TRY(append_line(stk_h5_datasets(plan) + i, use, out, error));
     }
     return stk_buffer_append(out, "", 1, error);

@@ -25,6 +25,7 @@ typedef struct stk_h5_selection {
     uint32_t labels; /* STK_H5_NONE: none */
     uint64_t n_rows;
     uint32_t width, height, channels; /* pixels kinds */
+    bool own_arrays;                  /* arrays of ours, with xxh3 beside them */
     bool convert;                     /* elements are not uint8: mapped by options.range_min/max */
 } stk_h5_selection;
 

@@ -9,7 +9,6 @@
 #include "common/checked.h"
 #include "common/fail.h"
 #include "common/hash.h"
-#include "format/array_layout.h"
 #include "format/hdf5/hdf5_heap.h"
 #include "format/hdf5/hdf5_storage_internal.h"
 
@@ -40,7 +39,6 @@ static void close_storage(stk_storage *self)
     free(s->table_sets);
     free(s->metadata);
     free(s->contents);
-    stk_buffer_free(&s->array_header);
     stk_h5_child_close(&s->child);
     stk_file_close(&s->file);
     free(s->path);
@@ -87,8 +85,7 @@ static stk_status pixel_row(h5_storage *s, uint64_t i, stk_row *row, stk_error *
     row->channels = (uint8_t)k->channels;
     row->encoding = STK_ENCODING_RAW;
     row->n_bytes = (uint64_t)k->width * k->height * k->channels;
-    bool plain = k->kind != STK_H5_PIXELS_NCHW && !k->convert;
-    row->offset = plain ? stk_h5_array_row_address(s->images, i) : UINT64_MAX;
+    row->offset = s->plain ? stk_h5_array_row_address(s->images, i) : UINT64_MAX;
     if (k->kind != STK_H5_OWN_UNIFORM) return STK_OK;
     row->has_xxh3 = 1;
     return core_value(s, H5_XXH3, i, &row->xxh3, error);
@@ -124,9 +121,11 @@ static stk_status get_row(stk_storage *self, uint64_t i, stk_row *row, stk_error
     case STK_H5_BLOBS: return reference_row(s, i, row, error);
     case STK_H5_ARRAYS:
         row->encoding = STK_ENCODING_ARRAY;
-        row->offset = UINT64_MAX;
-        row->n_bytes = s->array_header.n_bytes + stk_h5_array_row_bytes(s->images);
-        return STK_OK;
+        row->offset = s->plain ? stk_h5_array_row_address(s->images, i) : UINT64_MAX;
+        row->n_bytes = s->array.n_bytes;
+        if (s->core[H5_XXH3] == NULL) return STK_OK;
+        row->has_xxh3 = 1;
+        return core_value(s, H5_XXH3, i, &row->xxh3, error);
     default: return pixel_row(s, i, row, error);
     }
 }
@@ -164,7 +163,7 @@ static stk_status open_series(h5_storage *s, uint32_t dataset, stk_h5_series **o
 
 static stk_status open_core(h5_storage *s, stk_error *error)
 {
-    int n = s->selection.kind == STK_H5_OWN_BLOB ? H5_CORE_COUNT : s->selection.kind == STK_H5_OWN_UNIFORM ? 1 : 0;
+    int n = s->selection.kind == STK_H5_OWN_BLOB ? H5_CORE_COUNT : s->selection.kind == STK_H5_OWN_UNIFORM || s->selection.own_arrays ? 1 : 0;
     for (int c = 0; c < n; c++) {
         uint32_t number = stk_h5_find(s->plan, CORE_NAMES[c]);
         const stk_h5_dataset *d = stk_h5_datasets(s->plan) + number;
@@ -206,14 +205,17 @@ static stk_status open_tables(h5_storage *s, stk_error *error)
     return STK_OK;
 }
 
-static stk_status open_array_header(h5_storage *s, stk_error *error)
+static stk_status describe_array(h5_storage *s, stk_error *error)
 {
     const stk_h5_dataset *d = stk_h5_datasets(s->plan) + s->selection.images;
-    stk_type type;
-    if (!stk_h5_type_of(d, &type))
+    if (!stk_h5_type_of(d, &s->array.type) || stk_type_size(s->array.type) == 0)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: '%s' has a number type that stoker does not know", s->path,
                         d->name);
-    return stk_array_put_header(type, d->rank - 1, d->dims + 1, &s->array_header, error);
+    s->array.n_dims = d->rank - 1;
+    memcpy(s->array.shape, d->dims + 1, s->array.n_dims * sizeof *d->dims);
+    s->array.n_bytes = stk_h5_array_row_bytes(s->images);
+    s->base.array = &s->array;
+    return STK_OK;
 }
 
 static stk_status open_payload(h5_storage *s, stk_error *error)
@@ -227,7 +229,9 @@ static stk_status open_payload(h5_storage *s, stk_error *error)
     }
     if (k->kind == STK_H5_BLOBS && d->class_ == STK_H5_VLEN) return open_series(s, k->images, &s->references, error);
     STK_TRY(stk_h5_array_open(s->plan, k->images, &s->file, s->child, CHUNK_CACHE, &s->images, error));
-    return k->kind == STK_H5_ARRAYS ? open_array_header(s, error) : STK_OK;
+    bool swapped = k->kind == STK_H5_ARRAYS && d->big_endian && d->element_bytes > 1;
+    s->plain = k->kind != STK_H5_PIXELS_NCHW && !k->convert && !swapped;
+    return k->kind == STK_H5_ARRAYS ? describe_array(s, error) : STK_OK;
 }
 
 static stk_status copy_classes(h5_storage *s, stk_error *error)
@@ -295,16 +299,23 @@ cleanup:
     return status;
 }
 
+static const char *things(const h5_storage *s)
+{
+    return s->selection.kind == STK_H5_ARRAYS ? "arrays" : "images";
+}
+
 static void set_road(h5_storage *s)
 {
     const stk_h5_dataset *d = stk_h5_datasets(s->plan) + s->selection.images;
     s->base.road = NULL; /* plain bytes: the reader's own mmap or pread */
+    if (s->images != NULL && !s->plain && d->layout == STK_H5_CONTIGUOUS)
+        s->base.road = s->selection.kind == STK_H5_ARRAYS ? "pread, bytes swapped" : "pread, converted";
     if (d->layout != STK_H5_CHUNKED || (d->n_filters == 0 && stk_h5_array_row_address(s->images, 0) != STK_H5_NO_ADDRESS))
         return;
     const char *how = stk_h5_child_serves(s->child) ? "H5Dread_chunk in a process of its own, one at a time"
                                                     : "pread of chunks";
-    snprintf(s->road, sizeof s->road, "%s, decoded in parallel (%llu images a chunk, %.60s)", how,
-             (unsigned long long)d->chunk[0], d->n_filters > 0 ? d->filter_names : "no filter");
+    snprintf(s->road, sizeof s->road, "%s, decoded in parallel (%llu %s a chunk, %.60s)", how,
+             (unsigned long long)d->chunk[0], things(s), d->n_filters > 0 ? d->filter_names : "no filter");
     s->base.road = s->road;
 }
 
@@ -316,9 +327,9 @@ static void set_slow(h5_storage *s)
     s->base.chunk_rows = rows;
     if (rows <= 1 || stk_h5_array_fits_cache(s->images)) return;
     snprintf(s->slow, sizeof s->slow,
-             "each chunk holds %llu images, so random order decodes up to %llu images for one; use page order "
+             "each chunk holds %llu %s, so random order decodes up to %llu %s for one; use page order "
              "(--order page), or repack once: stoker pack %.200s DST.stk",
-             (unsigned long long)rows, (unsigned long long)rows, s->path);
+             (unsigned long long)rows, things(s), (unsigned long long)rows, things(s), s->path);
     s->base.slow = s->slow;
 }
 

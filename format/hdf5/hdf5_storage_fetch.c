@@ -92,8 +92,6 @@ stk_status stk_h5_fetch(stk_storage *self, uint64_t i, const stk_row *row, uint8
     (void)row;
     if (s->images == NULL) return stk_fail(error, STK_ERR_INTERNAL, "%s: nothing to fetch", s->path);
     if (s->selection.kind != STK_H5_ARRAYS) return fetch_pixels(s, i, dst, error);
-    memcpy(dst, s->array_header.data, s->array_header.n_bytes);
-    dst += s->array_header.n_bytes;
     STK_TRY(stk_h5_array_read(s->images, i, 1, dst, error));
     stk_h5_to_little(stk_h5_datasets(s->plan) + s->selection.images, dst, stk_h5_array_row_bytes(s->images));
     return STK_OK;

@@ -37,7 +37,8 @@ typedef struct h5_storage {
     stk_h5_series *labels;
     stk_h5_series *core[H5_CORE_COUNT];
     double range_min, range_max;
-    stk_buffer array_header; /* of array records */
+    stk_array array; /* of array records: type and shape */
+    bool plain;      /* rows are served by their address where they have one */
     stk_column *columns;
     h5_column *sources;
     uint32_t n_sources;

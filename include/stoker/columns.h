@@ -53,6 +53,16 @@ typedef struct stk_value {
     const void *data;
 } stk_value;
 
+/* An array of numbers: what records of STK_ENCODING_ARRAY hold. data is in C order, little-endian. */
+#define STK_ARRAY_MAX_DIMS 16
+typedef struct stk_array {
+    stk_type type;                      /* one with a size */
+    uint32_t n_dims;                    /* 0: a single number */
+    uint64_t shape[STK_ARRAY_MAX_DIMS]; /* [n_dims] */
+    size_t n_bytes;                     /* of the elements */
+    const void *data;                   /* NULL where a text speaks of type and shape alone */
+} stk_array;
+
 STK_END_DECLS
 
 #endif

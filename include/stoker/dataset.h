@@ -51,6 +51,8 @@ typedef struct stk_dataset_options {
                                     there is used at once; else a thread makes it, or waits for the process that does,
                                     and reading changes over to it when it is ready. What the copy does not hold, or
                                     holds with a wrong checksum, is read from path. */
+    bool hdf5_arrays;            /* false; true: an HDF5 data set that looks like images (masks [N, H, W] of uint8, say)
+                                    is served as arrays, as it is */
 } stk_dataset_options;
 
 /* Fills *options with the defaults named above. */
@@ -200,6 +202,14 @@ STK_API STK_NODISCARD stk_status stk_dataset_image(const stk_dataset *dataset, u
                                                    const stk_image_request *request, stk_buffer *out,
                                                    uint32_t *width, uint32_t *height, uint32_t *channels,
                                                    stk_error *error);
+
+/* Record i as an array: its elements go to buffer (out->data points into it, aligned to 64 bytes). Errors:
+ * STK_ERR_UNSUPPORTED (the record is an image), and those of reading it. */
+STK_API STK_NODISCARD stk_status stk_dataset_array(const stk_dataset *dataset, uint64_t i, stk_buffer *buffer,
+                                                   stk_array *out, stk_error *error);
+
+/* What an array is, for people: "float32 [3, 224, 224]". Writes at most capacity bytes with their zero; returns text. */
+STK_API const char *stk_array_text(const stk_array *array, char *text, size_t capacity);
 
 STK_END_DECLS
 

@@ -66,6 +66,7 @@ typedef struct stk_device_batch {
                                     stk_device_batch_read was called after that: bits found invalid by the device are
                                     STK_ERR_IMAGE then, and the pixels of that entry mean nothing */
     int device;
+    const stk_array *array;      /* host; as in stk_batch: NULL, or the type and shape of each entry of data */
 } stk_device_batch;
 
 /* Opens a loader over dataset with loader_options (allocator, gather and gather_resident are the uploader's own) and

@@ -128,10 +128,18 @@ typedef struct stk_batch {
     const void *const *columns;  /* [n_columns] arrays as asked for in the options; null values are 0, floats NaN */
     uint32_t n_columns;
     void *handle; /* the allocator's handle of this batch's memory */
+    const stk_array *array; /* NULL: images. Else the records are arrays, delivered as they are: this is the type and
+                               shape of each entry (its data is NULL); data holds n of them, one after the other.
+                               height, width and channels are 0 then, dtype and layout mean nothing. */
 } stk_batch;
 
 /* Starts the team and returns at once. The data set must stay open until stk_loader_close. Ownership as
- * everywhere: *out on success, NULL on failure. */
+ * everywhere: *out on success, NULL on failure.
+ *
+ * Whether batches are of images or of arrays is decided by the selection's first record that can be read; its type and
+ * shape are those of all batches. A record that differs is a bad sample (STK_ERR_ARGUMENT names it and both shapes),
+ * handled as on_bad says. Arrays are delivered as they are: STK_ERR_ARGUMENT for a transform other than
+ * STK_TRANSFORM_NONE, a dtype other than the default, or gather. */
 STK_API STK_NODISCARD stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_options *options,
                                                  stk_loader **out, stk_error *error);
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stoker import _columns
 from stoker._columns import Column
-from stoker._errors import ArgumentError, OutOfMemoryError
+from stoker._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 from stoker._memory import Memory
 from stoker._native import ffi, lib
 
@@ -80,7 +80,8 @@ class Converter:
         owner = ffi.gc(slot, lib.stk_py_slot_free)
         form, n = self._form, batch.n
         address = int(ffi.cast("uintptr_t", batch.data))
-        images: Any = np.asarray(Memory(owner, address, image_shape(form, batch), self._typestr))
+        typestr = np.dtype(array_type(batch.array)).str if batch.array else self._typestr
+        images: Any = np.asarray(Memory(owner, address, image_shape(form, batch), typestr))
         info = BatchInfo(
             batch.epoch,
             batch.index,
@@ -94,7 +95,7 @@ class Converter:
         if form.skip_bad and info.statuses.any():
             images, labels, columns, info = _drop_bad(images, labels, columns, info)
         if self._torch is not None:
-            images = self._to_torch(images)
+            images = self._array_to_torch(images) if batch.array else self._to_torch(images)
             labels = self._move(self._torch.from_numpy(labels)) if labels is not None else None
             columns = {k: self._column_to_torch(v) for k, v in columns.items()}
         elif self._bfloat16 is not None:
@@ -119,6 +120,16 @@ class Converter:
         tensor = self._move(tensor)
         return tensor.permute(0, 3, 1, 2) if self._form.permute else tensor
 
+    def _array_to_torch(self, arrays: NDArray[Any]) -> Any:
+        """Arrays keep their type; older versions of torch lack the wider unsigned ones."""
+        try:
+            return self._move(self._torch.from_numpy(arrays))
+        except TypeError as error:
+            raise UnsupportedError(
+                f"the records are arrays of {arrays.dtype}, a type that torch {self._torch.__version__} does not "
+                "have; leave device out for NumPy arrays"
+            ) from error
+
     def _column_to_torch(self, value: Any) -> Any:
         if isinstance(value, list):
             return value
@@ -130,8 +141,20 @@ class Converter:
         return tensor if self._form.device == "cpu" else tensor.to(self._form.device)
 
 
+def array_type(array: Any) -> str:
+    """The element type of an stk_array: "float32", say."""
+    return str(ffi.string(lib.stk_type_name(array.type)).decode())
+
+
+def array_shape(array: Any) -> tuple[int, ...]:
+    """The shape of an stk_array."""
+    return tuple(array.shape[0 : array.n_dims])
+
+
 def image_shape(form: Form, batch: Any) -> tuple[int, ...]:
     """The shape of a batch as it lies in memory."""
+    if batch.array:
+        return batch.n, *array_shape(batch.array)
     if form.layout == "NCHW":
         return batch.n, batch.channels, batch.height, batch.width
     return batch.n, batch.height, batch.width, batch.channels

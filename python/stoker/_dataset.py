@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 from stoker import _columns
 from stoker._columns import Column
 from stoker._enums import COLORS, FILTERS, IOS, PIXELS, VERIFIES, constant
-from stoker._errors import ArgumentError, NotFoundError, StateError, UnsupportedError, call
+from stoker._errors import ArgumentError, Error, NotFoundError, StateError, UnsupportedError, call
 from stoker._loose import is_loose, open_files
 from stoker._memory import buffer_bytes, new_buffer, view
 from stoker._native import ffi, lib
@@ -34,9 +35,10 @@ PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class Sample(NamedTuple):
-    """One record: ``image`` is HWC uint8, ``label`` None where there is none, ``columns`` by name."""
+    """One record: ``image`` is HWC uint8 (an array as it is where the record is one), ``label`` None where there is
+    none, ``columns`` by name."""
 
-    image: NDArray[np.uint8]
+    image: NDArray[Any]
     label: Optional[int]
     columns: dict[str, Any]
 
@@ -288,7 +290,7 @@ class Dataset:
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
         ignore_damage: bool = False,
-    ) -> NDArray[np.uint8]:
+    ) -> NDArray[Any]:
         """Record i decoded, turned, cut to box, resampled to size, flipped: the reference path.
 
         box: (x, y, width, height) in pixels of the turned image, None for all of it; must lie inside.
@@ -297,8 +299,8 @@ class Dataset:
         Pillow whose bytes these are: "pillow13", or "pillow12" for 12.3 and older. color: "rgb" or "bgr".
         ignore_damage: deliver what the decoder gave although it complained.
 
-        Returns uint8 of shape (height, width, channels): 3 channels, or 1 when packed with mode="L".
-        Raises IndexError; ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
+        Returns uint8 of shape (height, width, channels): 3 channels, or 1 when packed with mode="L". A record
+        that is an array is given as it is (:meth:`array`); nothing can be asked for then. Raises IndexError; ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
         """
         request = ffi.new("stk_image_request *")
         lib.stk_image_request_init(request)
@@ -313,10 +315,31 @@ class Dataset:
         request.ignore_damage = bool(ignore_damage)
         buffer = new_buffer()
         shape = ffi.new("uint32_t[3]")
-        call(lib.stk_dataset_image, self._c(), self._id(i), request, buffer, shape, shape + 1, shape + 2)
+        try:
+            call(lib.stk_dataset_image, self._c(), self._id(i), request, buffer, shape, shape + 1, shape + 2)
+        except UnsupportedError:
+            if self.info(i).encoding != "array":
+                raise
+            if box is not None or size is not None or flip or color != "rgb":
+                raise ArgumentError(f"record {i} is an array, given as it is: leave box, size, flip and color out") from None
+            return self.array(i)
         width, height, channels = shape
         image: NDArray[np.uint8] = view(buffer, buffer.data, (height, width, channels), "|u1")
         return np.repeat(image, 3, axis=2) if channels == 1 and self.mode == "RGB" else image
+
+    def array(self, i: int) -> NDArray[Any]:
+        """Record i of a data set of arrays: its own type and shape, writable, yours.
+
+        Raises IndexError; UnsupportedError for an image; CorruptError, ChecksumError.
+        """
+        buffer = new_buffer()
+        described = ffi.new("stk_array *")
+        call(lib.stk_dataset_array, self._c(), self._id(i), buffer, described)
+        shape = tuple(described.shape[0 : described.n_dims])
+        dtype = np.dtype(ffi.string(lib.stk_type_name(described.type)).decode())
+        if described.n_bytes == 0:
+            return np.empty(shape, dtype)
+        return view(buffer, buffer.data, shape, dtype.str)
 
     def jpeg(self, i: int) -> bytes:
         """Record i as a JPEG file: the source's bytes, or, for tiles, a baseline JPEG of the same pixels.
@@ -462,6 +485,13 @@ class Dataset:
             raise IndexError(f"record {i} of {self._n}")
         return position if self._ids is None else int(self._ids[position])
 
+    def _begins_with_array(self) -> bool:
+        """Whether a Loader gives arrays: the first record that can be looked at tells, as in C."""
+        for i in range(min(self._n, 64)):
+            with contextlib.suppress(Error):
+                return self.info(i).encoding == "array"
+        return False
+
     def _id_pointer(self) -> Any:
         return ffi.NULL if self._ids is None else ffi.from_buffer("uint64_t[]", self._ids)
 
@@ -524,6 +554,7 @@ def open(
     value_range: Optional[tuple[float, float]] = None,
     max_pixels: Optional[int] = None,
     max_record_bytes: Optional[int] = None,
+    arrays: bool = False,
 ) -> Dataset:
     """Opens a packed data set: constant time and memory for any number of records.
 
@@ -533,7 +564,8 @@ def open(
     (the first time this process touches it), "always" or "off". salvage: open a file without its end by scanning
     its records. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
     value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels, max_record_bytes: larger
-    records are refused.
+    records are refused. arrays: serve an HDF5 data set as arrays, as it is, also where it looks like images: masks
+    of shape (n, height, width) and uint8, say.
 
     Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
     """
@@ -546,12 +578,14 @@ def open(
         "value_range": value_range,
         "max_pixels": max_pixels,
         "max_record_bytes": max_record_bytes,
+        "arrays": arrays,
     }
     options = ffi.new("stk_dataset_options *")
     lib.stk_dataset_options_init(options)
     options.io = constant(IOS, "io", io)
     options.verify = constant(VERIFIES, "verify", verify)
     options.salvage = bool(salvage)
+    options.hdf5_arrays = bool(arrays)
     texts = [
         ffi.new("char[]", text.encode()) if text is not None else ffi.NULL for text in (hdf5_images, hdf5_labels)
     ]

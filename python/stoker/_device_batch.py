@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stoker import _columns
-from stoker._batch import BatchInfo, Form, hand_out, image_shape
+from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape
 from stoker._dlpack import CPU, CUDA, DeviceArray
 from stoker._errors import OutOfMemoryError
 from stoker._native import ffi, lib
@@ -52,7 +52,8 @@ class DeviceConverter:
             np.zeros(n, np.uint32),
             _host(batch.statuses, n, np.int32),
         )
-        images = array(batch.data, image_shape(form, batch), form.dtype)
+        dtype = array_type(batch.array) if batch.array else form.dtype
+        images = array(batch.data, image_shape(form, batch), dtype)
         if form.permute:
             images = images.permute(0, 3, 1, 2)
         labels = array(ffi.cast("void *", batch.labels), (n,), "int64") if form.has_labels else None

@@ -121,6 +121,10 @@ class Loader:
         page_window: pages mixed at a time under order="page".
         read_ahead_bytes: budget of bytes asked for ahead of the decoders.
 
+    A data set of arrays (from HDF5 or .npy) gives batches of arrays: their own type, shape (batch, ...), nothing
+    done to them; transform, dtype and layout are to be left out. All must have the type and shape of the first; one
+    that differs is a bad record, handled as on_bad says.
+
     torch's DataLoader arguments work too: num_workers, pin_memory, prefetch_factor, persistent_workers,
     drop_last, sampler; collate_fn is refused with the reason.
     """
@@ -196,8 +200,12 @@ class Loader:
         self._gpu = {"decode": decode, "resident": resident, "resident_bytes": resident_bytes}
         constant(DECODES, "decode", decode)
         constant(RESIDENTS, "resident", resident)
-        self._dtype = dtype or "uint8"
-        self._layout, self._permute = _layout(layout, channels_last, self._device, self._dtype)
+        if dataset._begins_with_array():
+            _refuse_for_arrays(dtype=dtype, layout=layout, channels_last=channels_last, mean=mean, std=std)
+            self._dtype, self._layout, self._permute = "uint8", "NHWC", False  # as they are, says that to C
+        else:
+            self._dtype = dtype or "uint8"
+            self._layout, self._permute = _layout(layout, channels_last, self._device, self._dtype)
         self._mean, self._std = mean, std
         self._norm_v2 = constant({"v1": 0, "v2": 1}, "norm", norm) == 1
         self._on_bad = on_bad
@@ -662,6 +670,13 @@ def _batch_size(batch_size: Any, dataset: Dataset, options: Mapping[str, Any], r
     if options["last"] == "drop" and size > n:
         raise ArgumentError(f'batch_size={size} with last="drop": {n} samples do not fill one batch')
     return min(size, n)
+
+
+def _refuse_for_arrays(**options: Any) -> None:
+    """Arrays are delivered as they are, in their own type."""
+    for name, value in options.items():
+        if value is not None:
+            raise ArgumentError(f"{name}={value!r}: the records are arrays, which keep type and shape; leave {name} out")
 
 
 def _layout(
