@@ -6,6 +6,10 @@
 
 #include "cli_help.h"
 #include "cli_value.h"
+#include "safe_text.h"
+
+/* Longer than any stk_error with a few words around it. */
+enum { LONGEST = 4096 };
 
 static void say(const cli_command *command, const char *format, va_list list)
 {
@@ -13,7 +17,9 @@ static void say(const cli_command *command, const char *format, va_list list)
         fprintf(stderr, "stoker %s: ", command->name);
     else
         fputs("stoker: ", stderr);
-    vfprintf(stderr, format, list);
+    char text[LONGEST];
+    int n = vsnprintf(text, sizeof text, format, list);
+    if (n > 0) safe_text(stderr, text, strnlen(text, sizeof text));
 }
 
 void cli_note(const cli_command *command, const char *format, ...)

@@ -11,6 +11,7 @@
 #include "cli_value.h"
 #include "commands.h"
 #include "json_out.h"
+#include "safe_text.h"
 
 /* One for each number, and one for all dead records. */
 enum { N_ENCODINGS = STK_ENCODING_DEAD + 1 };
@@ -170,7 +171,9 @@ static void print_columns(const stk_dataset *dataset)
     for (uint32_t c = 0; c < stk_dataset_columns(dataset); c++) {
         stk_column column;
         if (stk_dataset_column(dataset, c, &column, NULL) != STK_OK) continue;
-        printf("%s%s (%s", c == 0 ? "columns     " : ", ", column.name, stk_type_name(column.type));
+        fputs(c == 0 ? "columns     " : ", ", stdout);
+        safe_text(stdout, column.name, strlen(column.name));
+        printf(" (%s", stk_type_name(column.type));
         if (column.n_items != 1)
             column.n_items == 0 ? fputs("[]", stdout) : printf("[%" PRIu32 "]", column.n_items);
         fputc(')', stdout);
@@ -183,7 +186,9 @@ static void print_lines(const char *lines)
 {
     while (lines != NULL && *lines != '\0') {
         size_t n = strcspn(lines, "\n");
-        printf("in file     %.*s\n", (int)n, lines);
+        fputs("in file     ", stdout);
+        safe_text(stdout, lines, n);
+        fputc('\n', stdout);
         lines += n + (lines[n] != '\0');
     }
 }
@@ -222,8 +227,12 @@ static void print_text(const info *in, bool classes)
     print_lines(stk_dataset_contents(dataset));
     if (stk_dataset_slow_pattern(dataset) != NULL)
         printf("note        %s\n", stk_dataset_slow_pattern(dataset));
-    for (uint32_t c = 0; classes && c < stk_dataset_classes(dataset); c++)
-        printf("class %-5" PRIu32 " %s\n", c, stk_dataset_class_name(dataset, c));
+    for (uint32_t c = 0; classes && c < stk_dataset_classes(dataset); c++) {
+        const char *name = stk_dataset_class_name(dataset, c);
+        printf("class %-5" PRIu32 " ", c);
+        safe_text(stdout, name, strlen(name));
+        fputc('\n', stdout);
+    }
 }
 
 static int run(int argc, char **argv)

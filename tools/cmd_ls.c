@@ -3,12 +3,14 @@
  * stoker ls: one line a record. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <stoker/dataset.h>
 
 #include "commands.h"
 #include "json_out.h"
 #include "record_path.h"
+#include "safe_text.h"
 
 typedef struct ls_args {
     stk_dataset_options dataset;
@@ -36,7 +38,7 @@ const cli_command command_ls = {
     .synopsis = "[OPTION]... DST",
     .description =
         "Prints one line a record, tab-separated: number, label, width, height, encoding, bytes, and the "
-        "source's path relative to SRC as raw bytes. A record without a label has -1.",
+        "source's path relative to SRC as raw bytes (on a terminal with '?' for control characters). A record without a label has -1.",
     .options = options,
     .exit_status = "0 done\n1 error\n64 wrong command line",
     .examples = "stoker ls train.stk | awk -F'\\t' '$3 < 64' # records narrower than 64 pixels",
@@ -48,7 +50,10 @@ static void print_line(uint64_t i, const stk_record_info *record, const stk_valu
 {
     printf("%" PRIu64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu32 "\t%s\t%" PRIu64 "\t", i, record->label,
            record->width, record->height, stk_encoding_name(record->encoding), record->n_bytes);
-    fwrite(path->data, 1, path->n_bytes, stdout);
+    if (isatty(STDOUT_FILENO) && !nul)
+        safe_text(stdout, (const char *)path->data, path->n_bytes);
+    else
+        fwrite(path->data, 1, path->n_bytes, stdout);
     fputc(nul ? '\0' : '\n', stdout);
 }
 

@@ -430,22 +430,13 @@ static void count_kind(pack_run *r, const stk_pack_issue *issue)
     k->n++;
 }
 
-/* File names are bytes of anybody's choosing: control characters must not reach a terminal. */
-static void print_name(const char *name)
-{
-    for (; *name != '\0'; name++)
-        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stderr);
-}
-
 static void on_issue(void *user, const stk_pack_issue *issue)
 {
     pack_run *r = user;
     count_kind(r, issue);
     if (r->args->quiet || r->n_issues++ >= NAMED_ISSUES) return;
     progress_clear(&r->line);
-    fputs("stoker pack: ", stderr);
-    print_name(issue->path);
-    fprintf(stderr, ": %s (%s): %s\n", issue->action, issue->kind, issue->reason);
+    cli_note(&command_pack, "%s: %s (%s): %s", issue->path, issue->action, issue->kind, issue->reason);
 }
 
 static void print_json(const stk_pack_report *report)
