@@ -419,7 +419,7 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     stk_status status = stk_cpu_family(&out->cpu, error);
     if (status == STK_OK) status = stk_dataset_open(path, &args->dataset, &dataset, error);
     if (status != STK_OK) goto cleanup;
-    if (stk_dataset_slow_pattern(dataset) != NULL)
+    if (stk_dataset_slow_pattern(dataset) != NULL && args->loader.order == STK_ORDER_SHUFFLE)
         cli_note(&command_bench, "%s", stk_dataset_slow_pattern(dataset));
     if (args->transform == BENCH_UNSAID) args->transform = begins_with_array(dataset) ? BENCH_NONE : BENCH_TRAIN;
     set_transform(args);
