@@ -74,3 +74,8 @@ stk_status stk_pixel_ops_run(stk_family family, const stk_picture *picture, cons
     }
     return STK_OK;
 }
+
+void stk_mix_elements(stk_family family, stk_dtype dtype, void *x, const void *y, double share, size_t n)
+{
+    row_ops_of(family)->mix[dtype](x, y, (float)share, (float)(1.0 - share), n);
+}

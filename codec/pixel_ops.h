@@ -32,4 +32,8 @@ typedef struct stk_pixel_op {
 stk_status stk_pixel_ops_run(stk_family family, const stk_picture *picture, const stk_pixel_op *ops, uint32_t n,
                              stk_buffer *scratch, stk_error *error);
 
+/* x = y * (1 - share) + x * share on n elements of the dtype, in float32 as torchvision's v2.MixUp multiplies and
+ * adds, then rounded to the nearest (uint8: half up). Elements are finite. */
+void stk_mix_elements(stk_family family, stk_dtype dtype, void *x, const void *y, double share, size_t n);
+
 #endif

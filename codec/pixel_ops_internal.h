@@ -28,6 +28,8 @@ typedef struct stk_row_ops {
                         size_t n);
     /* out[i] = the same over rows[k][i], rounded to the nearest even. */
     void (*blur_down)(const float *const *rows, const float *weights, uint32_t n_weights, uint8_t *out, size_t n);
+    /* As stk_mix_elements, by stk_dtype. */
+    void (*mix[4])(void *x, const void *y, float share, float other, size_t n);
     /* bytes[i] = bytes[i] < threshold ? bytes[i] : 255 - bytes[i]; threshold 0 .. 256. */
     void (*solarize)(int32_t threshold, uint8_t *bytes, size_t n);
 } stk_row_ops;

@@ -182,11 +182,81 @@ static void rows_shift_hue(uint8_t shift, uint8_t *rgb, size_t n)
     }
 }
 
+/* ---- Two batches' elements. */
+
+STK_PX float rows_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+STK_PX uint32_t rows_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+STK_PX float rows_from_f16(uint16_t h)
+{
+    /* The exponent's bias by a multiplication, which is right for subnormals too. */
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = (uint32_t)(h & 0x7fff) << 13;
+    return rows_of_bits(rows_bits(rows_of_bits(magnitude) * 0x1p112f) | sign);
+}
+
+/* Nearest even, |x| < 65520. */
+STK_PX uint16_t rows_to_f16(float x)
+{
+    uint32_t bits = rows_bits(x), magnitude = bits & 0x7fffffff;
+    uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+    /* Adding 0.5 leaves a multiple of 2^-24, the unit of subnormals, in the low bits. */
+    uint32_t subnormal = rows_bits(rows_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+    return (uint16_t)((bits >> 16 & 0x8000) | (magnitude < 113u << 23 ? subnormal : normal));
+}
+
+STK_PX float rows_from_bf16(uint16_t h) { return rows_of_bits((uint32_t)h << 16); }
+
+STK_PX uint16_t rows_to_bf16(float x)
+{
+    uint32_t bits = rows_bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void rows_mix_u8(void *x, const void *y, float share, float other, size_t n)
+{
+    uint8_t *restrict a = x;
+    const uint8_t *restrict b = y;
+    for (size_t i = 0; i < n; i++) a[i] = stk_px_cut((float)b[i] * other + (float)a[i] * share + 0.5f);
+}
+
+static void rows_mix_f16(void *x, const void *y, float share, float other, size_t n)
+{
+    uint16_t *restrict a = x;
+    const uint16_t *restrict b = y;
+    for (size_t i = 0; i < n; i++) a[i] = rows_to_f16(rows_from_f16(b[i]) * other + rows_from_f16(a[i]) * share);
+}
+
+static void rows_mix_bf16(void *x, const void *y, float share, float other, size_t n)
+{
+    uint16_t *restrict a = x;
+    const uint16_t *restrict b = y;
+    for (size_t i = 0; i < n; i++) a[i] = rows_to_bf16(rows_from_bf16(b[i]) * other + rows_from_bf16(a[i]) * share);
+}
+
+static void rows_mix_f32(void *x, const void *y, float share, float other, size_t n)
+{
+    float *restrict a = x;
+    const float *restrict b = y;
+    for (size_t i = 0; i < n; i++) a[i] = b[i] * other + a[i] * share;
+}
+
 #define STK_ROW_OPS                                                                                              \
     {                                                                                                            \
         .blend_constant = rows_blend_constant, .blend = rows_blend, .saturate = rows_saturate,                  \
         .shift_hue = rows_shift_hue, .grey = rows_grey, .luma_sum = rows_luma_sum, .smooth = rows_smooth,       \
-        .blur_across = rows_blur_across, .blur_down = rows_blur_down, .solarize = rows_solarize                 \
+        .blur_across = rows_blur_across, .blur_down = rows_blur_down, .solarize = rows_solarize,                \
+        .mix = {rows_mix_u8, rows_mix_f16, rows_mix_bf16, rows_mix_f32}                                         \
     }
 
 #endif

@@ -36,6 +36,8 @@ static void free_job(stk_job *job)
     free(job->ids);
     free(job->labels);
     free(job->statuses);
+    free(job->labels2);
+    free(job->shares);
     free(job->columns);
     free(job);
 }
@@ -135,11 +137,16 @@ stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *
     free(job->ids);
     free(job->labels);
     free(job->statuses);
+    free(job->labels2);
+    free(job->shares);
     job->capacity = 0;
     job->ids = malloc(n * sizeof *job->ids);
     job->labels = malloc(n * sizeof *job->labels);
     job->statuses = malloc(n * sizeof *job->statuses);
-    if (job->ids == NULL || job->labels == NULL || job->statuses == NULL) return stk_fail_memory(error, "a batch");
+    job->labels2 = malloc(n * sizeof *job->labels2);
+    job->shares = malloc(n * sizeof *job->shares);
+    if (job->ids == NULL || job->labels == NULL || job->statuses == NULL || job->labels2 == NULL || job->shares == NULL)
+        return stk_fail_memory(error, "a batch");
     job->capacity = n;
     return STK_OK;
 }

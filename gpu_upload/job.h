@@ -31,6 +31,8 @@ typedef struct stk_job {
     uint64_t *ids;
     int64_t *labels;
     int32_t *statuses;
+    int64_t *labels2;
+    float *shares;
     const void **columns;
     const int32_t *device_statuses; /* in staging, once `done` */
     uint64_t uploaded;

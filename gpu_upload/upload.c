@@ -47,6 +47,12 @@ static void fill_batch(stk_uploader *u, const stk_batch *b, stk_job *job)
                             .layout = u->loader_options.layout, .n_columns = b->n_columns, .ids = job->ids,
                             .host_labels = job->labels, .statuses = job->statuses, .columns = job->columns,
                             .device = u->share->info.number};
+    if (b->labels2 != NULL) {
+        memcpy(job->labels2, b->labels2, b->n * sizeof *job->labels2);
+        memcpy(job->shares, b->shares, b->n * sizeof *job->shares);
+        d->host_labels2 = job->labels2;
+        d->host_shares = job->shares;
+    }
     if (b->array == NULL) return;
     job->array = *b->array;
     d->array = &job->array;

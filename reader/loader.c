@@ -12,6 +12,7 @@
 #include <stoker/gather.h>
 
 #include "common/fail.h"
+#include "reader/batch_mix.h"
 #include "reader/loader_internal.h"
 #include "reader/loader_options.h"
 #include "reader/loader_state.h"
@@ -99,6 +100,7 @@ static stk_status fill_env(stk_work_env *env, const stk_loader_options *o, stk_e
     env->channels = o->transform.mode == STK_MODE_L ? 1 : 3;
     STK_TRY(stk_geometry_rule_init(&env->rule, &o->transform, o->seed, error));
     STK_TRY(stk_augment_rule_init(&env->augment, &o->transform, error));
+    STK_TRY(stk_mix_check(&o->transform.mix, error));
     env->rule.transform.steps = NULL; /* the caller's array need not outlive this call */
     if (env->augment.erases)
         stk_erase_rule_init(&env->erase, &env->augment.steps[env->augment.n_steps - 1], o->dtype, o->layout,
@@ -158,6 +160,7 @@ static stk_status open_pipeline(stk_loader *l, const stk_dataset *dataset, const
     p->ranges = o->ranges;
     p->n_ahead = choose_ahead(o, l->n_workers);
     STK_TRY(fill_env(&p->env, o, error));
+    p->mixes = o->transform.mix.mixup_alpha > 0 || o->transform.mix.cutmix_alpha > 0;
     STK_TRY(plan_columns(l, dataset, o, error));
     /* Beyond those ahead, one in the consumer's hands and one that it is about to let go. */
     stk_slot_shape shape = {.n_entries = o->batch_size * o->n_views,
@@ -165,7 +168,8 @@ static stk_status open_pipeline(stk_loader *l, const stk_dataset *dataset, const
                             .n_ahead = p->n_ahead,
                             .n_columns = o->n_columns,
                             .column_bytes = l->column_bytes,
-                            .with_offsets = !work->fixed};
+                            .with_offsets = !work->fixed,
+                            .with_mix = p->mixes};
     STK_TRY(stk_slot_pool_open(&shape, &o->allocator, &p->pool, error));
     return stk_pipeline_init(p, error);
 }

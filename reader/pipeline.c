@@ -11,6 +11,7 @@
 #include "common/checked.h"
 #include "common/clock.h"
 #include "common/fail.h"
+#include "reader/batch_mix.h"
 
 enum { CHUNK_NS = 25000 }; /* work a claim: long against the lock, short against a batch */
 
@@ -256,10 +257,19 @@ static bool count_down(stk_slot *slot, uint32_t n)
     return atomic_fetch_sub_explicit(&slot->pending, n, memory_order_acq_rel) == n;
 }
 
-void stk_pipeline_finish(stk_pipeline *p, const stk_chunk *chunk)
+/* By the thread that did the last sample; the others are at the next batch meanwhile. */
+static void mix(stk_pipeline *p, stk_worker *w, stk_slot *slot)
+{
+    stk_error error;
+    if (slot->bad_sample == UINT32_MAX && stk_mix_slot(&p->env, slot, p->n_views, &w->bench->scratch, &error) != STK_OK)
+        stk_pipeline_fail(p, slot, 0, &error);
+}
+
+void stk_pipeline_finish(stk_pipeline *p, stk_worker *w, const stk_chunk *chunk)
 {
     stk_slot *slot = chunk->slot;
     if (!count_down(slot, chunk->n)) return;
+    if (p->mixes) mix(p, w, slot);
     if (p->work->packed)
         slot->batch.data_bytes = (size_t)atomic_load_explicit(&slot->cursor, memory_order_relaxed);
     else if (!p->work->fixed) slot->batch.data_bytes = (size_t)slot->offsets[slot->batch.n];

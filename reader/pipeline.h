@@ -64,6 +64,7 @@ typedef struct stk_pipeline {
     stk_schedule schedule;
     uint32_t n_views, n_ahead;
     stk_on_bad on_bad;
+    bool mixes; /* finished batches are mixed */
     const stk_column_plan *columns;
     uint32_t n_columns;
     stk_log_fn log;
@@ -111,7 +112,7 @@ void stk_pipeline_destroy(stk_pipeline *p);
 /* ---- Workers. */
 /* Waits for work; false when the loader closes. */
 bool stk_pipeline_claim(stk_pipeline *p, stk_worker *worker, stk_chunk *out);
-void stk_pipeline_finish(stk_pipeline *p, const stk_chunk *chunk);
+void stk_pipeline_finish(stk_pipeline *p, stk_worker *worker, const stk_chunk *chunk);
 /* A sample failed under on_bad=error; the lowest number's error is the batch's. */
 void stk_pipeline_fail(stk_pipeline *p, stk_slot *slot, uint32_t sample, const stk_error *error);
 void stk_pipeline_log(stk_pipeline *p, const char *format, ...) STK_PRINTF(2, 3);

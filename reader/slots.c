@@ -90,18 +90,22 @@ static bool cut(uint8_t *base, size_t *at, size_t n, size_t size, void **out)
 static bool lay_out(const stk_slot_pool *pool, stk_slot *slot, uint8_t *base, size_t *n_bytes)
 {
     size_t n = pool->shape.n_entries;
-    void *p[6] = {0};
+    void *p[8] = {0};
     *n_bytes = 0;
     bool good = cut(base, n_bytes, n, sizeof(uint64_t), &p[0]) && cut(base, n_bytes, n, sizeof(uint32_t), &p[1]) &&
                 cut(base, n_bytes, n, sizeof(int64_t), &p[2]) && cut(base, n_bytes, n, sizeof(int32_t), &p[3]) &&
                 cut(base, n_bytes, pool->shape.with_offsets ? n + 1 : 0, sizeof(uint64_t), &p[4]) &&
-                cut(base, n_bytes, (size_t)pool->shape.n_columns + 1, sizeof(void *), &p[5]);
+                cut(base, n_bytes, (size_t)pool->shape.n_columns + 1, sizeof(void *), &p[5]) &&
+                cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(int64_t), &p[6]) &&
+                cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(float), &p[7]);
     slot->ids = p[0];
     slot->occurrences = p[1];
     slot->labels = p[2];
     slot->statuses = p[3];
     slot->offsets = pool->shape.with_offsets ? p[4] : NULL;
     slot->columns = p[5];
+    slot->labels2 = pool->shape.with_mix ? p[6] : NULL;
+    slot->shares = pool->shape.with_mix ? p[7] : NULL;
     for (uint32_t c = 0; good && c < pool->shape.n_columns; c++) {
         void *column = NULL;
         good = cut(base, n_bytes, n, pool->column_bytes[c], &column);
@@ -130,6 +134,8 @@ static stk_status slot_new(stk_slot_pool *pool, stk_slot **out, stk_error *error
     slot->batch.occurrences = slot->occurrences;
     slot->batch.labels = slot->labels;
     slot->batch.statuses = slot->statuses;
+    slot->batch.labels2 = slot->labels2;
+    slot->batch.shares = slot->shares;
     slot->batch.columns = (const void *const *)slot->columns;
     slot->batch.n_columns = pool->shape.n_columns;
     *out = slot;

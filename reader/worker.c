@@ -306,6 +306,6 @@ void stk_worker_loop(stk_pipeline *p, stk_worker *w)
         stk_payload_begin_round(&w->bench->payload);
         run_chunk(p, w, &chunk);
         account(w, &chunk, stk_now_ns() - start, read, decode);
-        stk_pipeline_finish(p, &chunk);
+        stk_pipeline_finish(p, w, &chunk);
     }
 }

@@ -67,6 +67,8 @@ typedef struct stk_device_batch {
                                     STK_ERR_IMAGE then, and the pixels of that entry mean nothing */
     int device;
     const stk_array *array;      /* host; as in stk_batch: NULL, or the type and shape of each entry of data */
+    const int64_t *host_labels2; /* host [n]; under transform.mix as stk_batch.labels2, else NULL */
+    const float *host_shares;    /* host [n]; likewise */
 } stk_device_batch;
 
 /* Opens a loader over dataset with loader_options (allocator, gather and gather_resident are the uploader's own) and

@@ -131,6 +131,11 @@ typedef struct stk_batch {
     const stk_array *array; /* NULL: images. Else the records are arrays, delivered as they are: this is the type and
                                shape of each entry (its data is NULL); data holds n of them, one after the other.
                                height, width and channels are 0 then, dtype and layout mean nothing. */
+    /* Under transform.mix, else NULL: the label of what each entry was mixed with, and how much of the entry is its
+     * own, 0 .. 1 (1 and its own label: not mixed). The loss is shares[i] * loss(labels[i]) + (1 - shares[i]) *
+     * loss(labels2[i]). */
+    const int64_t *labels2; /* [n] */
+    const float *shares;    /* [n] */
 } stk_batch;
 
 /* Starts the team and returns at once. The data set must stay open until stk_loader_close. Ownership as

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from stoker._from_torchvision import Translated, from_torchvision, timm
     from stoker._loader import Loader, LoaderIterator
+    from stoker._mix import Mix, Mixed
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
     from stoker._steps import (
         AutoAugment,
@@ -87,6 +88,7 @@ _NAMES = {
     ),
     "_from_torchvision": "Translated from_torchvision timm",
     "_loader": "Loader LoaderIterator",
+    "_mix": "Mix Mixed",
     "_pack": "PackIssue PackProgress PackReport pack",
     "_steps": (
         "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAutocontrast RandomEqualize "
@@ -146,6 +148,8 @@ __all__ = [
     "LimitError",
     "Loader",
     "LoaderIterator",
+    "Mix",
+    "Mixed",
     "NoSpaceError",
     "NotFoundError",
     "OutOfMemoryError",

@@ -11,6 +11,7 @@ from stoker import _columns
 from stoker._columns import Column
 from stoker._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 from stoker._memory import Memory
+from stoker._mix import Mixed
 from stoker._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class BatchInfo(NamedTuple):
 
     ``number``: of the batch within the epoch, on this rank. ``n_valid``: rows that are real samples; fewer
     than ``len(ids)`` only under ``last="pad"``. ``ids``: sample ids (positions in the data set).
-    ``occurrences``: repeat numbers. ``statuses``: 0 for good rows.
+    ``occurrences``: repeat numbers. ``statuses``: 0 for good rows. ``mixed``: under :class:`Mix`, what was mixed.
     """
 
     epoch: int
@@ -33,6 +34,7 @@ class BatchInfo(NamedTuple):
     ids: NDArray[np.uint64]
     occurrences: NDArray[np.uint32]
     statuses: NDArray[np.int32]
+    mixed: Optional[Mixed] = None
 
 
 def _copy(pointer: Any, n: int, dtype: Any) -> NDArray[Any]:
@@ -54,6 +56,7 @@ class Form(NamedTuple):
     others: tuple[Column, ...]
     skip_bad: bool
     n_views: int
+    mix_classes: int = 0  # columns of soft labels; 0: labels are as they are
 
 
 class Converter:
@@ -89,8 +92,11 @@ class Converter:
             _copy(batch.ids, n, np.uint64),
             _copy(batch.occurrences, n, np.uint32),
             _copy(batch.statuses, n, np.int32),
+            read_mixed(batch.labels, batch.labels2, batch.shares, n),
         )
         labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
+        if form.mix_classes and info.mixed is not None:
+            labels = info.mixed.soft(form.mix_classes)
         columns = self._columns(batch, n, info) if form.as_dict else {}
         if form.skip_bad and info.statuses.any():
             images, labels, columns, info = _drop_bad(images, labels, columns, info)
@@ -160,6 +166,16 @@ def image_shape(form: Form, batch: Any) -> tuple[int, ...]:
     return batch.n, batch.height, batch.width, batch.channels
 
 
+def read_mixed(labels: Any, partners: Any, shares: Any, n: int) -> Optional[Mixed]:
+    if partners == ffi.NULL:
+        return None
+    return Mixed(_copy(labels, n, np.int64), _copy(partners, n, np.int64), _copy(shares, n, np.float32))
+
+
+def keep_rows(mixed: Optional[Mixed], rows: Any) -> Optional[Mixed]:
+    return None if mixed is None else Mixed(*(array[rows] for array in mixed))
+
+
 def hand_out(form: Form, images: Any, labels: Any, columns: dict[str, Any], info: BatchInfo) -> Any:
     """The tuple or dict that the loop gets."""
     if form.n_views > 1:
@@ -184,6 +200,7 @@ def _drop_bad(
         info.ids[keep],
         info.occurrences[keep],
         info.statuses[keep],
+        keep_rows(info.mixed, keep),
     )
     return images[keep], labels[keep] if labels is not None else None, columns, info
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stoker import _columns
-from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape
+from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape, keep_rows, read_mixed
 from stoker._dlpack import CPU, CUDA, DeviceArray
 from stoker._errors import OutOfMemoryError
 from stoker._native import ffi, lib
@@ -51,12 +51,17 @@ class DeviceConverter:
             _host(batch.ids, n, np.uint64),
             np.zeros(n, np.uint32),
             _host(batch.statuses, n, np.int32),
+            read_mixed(batch.host_labels, batch.host_labels2, batch.host_shares, n),
         )
         dtype = array_type(batch.array) if batch.array else form.dtype
         images = array(batch.data, image_shape(form, batch), dtype)
         if form.permute:
             images = images.permute(0, 3, 1, 2)
         labels = array(ffi.cast("void *", batch.labels), (n,), "int64") if form.has_labels else None
+        if form.mix_classes and info.mixed is not None:
+            labels = info.mixed.soft(form.mix_classes)
+            if self._torch is not None:
+                labels = self._torch.from_numpy(labels).to(images.device, non_blocking=True)
         columns: dict[str, Any] = {}
         for i, column in enumerate(form.numeric):
             shape = (n,) if column.n_items == 1 else (n, column.n_items)
@@ -82,6 +87,7 @@ class DeviceConverter:
             info.ids[keep],
             info.occurrences[keep],
             info.statuses[keep],
+            keep_rows(info.mixed, keep),
         )
         return images[index], labels[index] if labels is not None else None, columns, info
 

@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Callable, Optional
 
 from stoker._errors import ArgumentError, UnsupportedError
+from stoker._mix import Mix
 from stoker._steps import (
     AutoAugment,
     ColorJitter,
@@ -268,9 +269,9 @@ def timm(config: Any, *, train: bool = False) -> Translated:
     "input_size", "interpolation", "mean", "std", "crop_pct" and "crop_mode". train: RandomResizedCrop and flip
     instead of the evaluation crop, and what the config has, by timm's names, of "scale", "ratio", "hflip",
     "vflip", "auto_augment", "color_jitter", "color_jitter_prob", "force_color_jitter", "grayscale_prob",
-    "gaussian_blur_prob", "re_prob", "re_mode" and "re_count" (also "aa", "reprob", "remode", "recount"); as in
-    timm, auto_augment switches color_jitter off unless forced. Batches are float32, normalised. Raises
-    UnsupportedError for what has no counterpart here.
+    "gaussian_blur_prob", "re_prob", "re_mode", "re_count" (also "aa", "reprob", "remode", "recount"), "mixup",
+    "cutmix", "mixup_prob", "mixup_switch_prob" and "num_classes"; as in timm, auto_augment switches color_jitter
+    off unless forced. Batches are float32, normalised. Raises UnsupportedError for what has no counterpart here.
     """
     values = config if isinstance(config, dict) else vars(config)
     size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
@@ -329,6 +330,15 @@ def _timm_train(values: Any, size: tuple[int, int], name: Any) -> Train:
         flip=float(get("hflip", default=0.5)),
         filter=name,
     )
+    mix = Mix(
+        float(get("mixup", default=0.0)),
+        float(get("cutmix", default=0.0)),
+        p=float(get("mixup_prob", default=1.0)),
+        switch=float(get("mixup_switch_prob", default=0.5)),
+        num_classes=get("num_classes"),
+    )
+    if mix:
+        transform.mix = mix
     steps = training_steps(
         None,
         None,

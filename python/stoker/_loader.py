@@ -435,6 +435,7 @@ class Loader:
             others=tuple(c for c in self._described() if c.dtype is None or c.n_items == 0),
             skip_bad=self._on_bad == "skip",
             n_views=self._n_views,
+            mix_classes=self._mix_classes(),
         )
         masks = self._mask_names()
         _follow.check(self._dataset, masks, self._order, self._on_bad)
@@ -504,6 +505,8 @@ class Loader:
     def _follow(self, raw: Any, keep: tuple[Any, ...], masks: list[str]) -> None:
         """Lets masks and boxes go along with the images."""
         boxes = [name for name in self._columns or () if name in self._dataset.boxes]
+        for name in (*masks, *boxes):
+            self._refuse_moved(name)
         if boxes and isinstance(self._core, DeviceCore) and (self._repeats > 1 or self._order == "weighted"):
             raise ArgumentError(f"boxes ({boxes[0]!r}) with repeats= or weights= need batches made on the CPU")
         if masks:
@@ -517,6 +520,29 @@ class Loader:
                 self._convert, self._dataset._c(), (raw, keep), boxes, self._n_views
             )
 
+    def _mix_classes(self) -> int:
+        """Columns of the soft labels that a mixing transform needs; 0 for one that does not mix."""
+        mix = _plain_transform(self._transform).mix
+        if not mix:
+            return 0
+        if not self._dataset.has_labels:
+            raise ArgumentError(f"{mix!r}: {self._dataset.filename} has no labels to mix")
+        classes = mix.num_classes or len(self._dataset.classes or ())
+        if classes == 0:
+            raise ArgumentError(
+                "mixing needs the number of classes, which the data set does not tell: give num_classes="
+            )
+        return classes
+
+    def _refuse_moved(self, name: str) -> None:
+        """Masks and boxes go along with crop and flip only."""
+        transform = _plain_transform(self._transform)
+        step = next((s for s in transform.steps if s._moves), None)
+        if step is not None or transform.mix:
+            raise ArgumentError(
+                f"{name!r} follows the crop and flip of its image, but cannot follow {step or transform.mix!r}"
+            )
+
     def _mask_core(self, images: Any, keep: tuple[Any, ...], name: str) -> HostCore:
         """A core for one mask: the images' options but for the filter and what pixels become."""
         masks = self._dataset.masks[name]
@@ -526,6 +552,7 @@ class Loader:
         raw.transform.mode = lib.STK_MODE_L if masks.info(0).channels == 1 else lib.STK_MODE_RGB
         raw.dtype, raw.layout = DTYPES["uint8"], LAYOUTS["NHWC"]
         raw.columns, raw.n_columns = ffi.NULL, 0
+        raw.transform.n_steps = 0  # colours are the images' alone
         return HostCore(masks._c(), raw, keep)
 
     def _mask_to_device(self, array: Any) -> Any:
@@ -621,6 +648,10 @@ class Sampler:
     def __len__(self) -> int:
         """Samples in the data set or selection."""
         return len(self._loader.dataset)
+
+
+def _plain_transform(transform: Transform) -> Transform:
+    return transform.transform if isinstance(transform, Translated) else transform
 
 
 def _after(rest: Sequence[Callable[[Any], Any]], on_batch: Optional[Callable[[Any], Any]]) -> Callable[[Any], Any]:

@@ -37,6 +37,7 @@ class Step:
     """
 
     _kind: int
+    _moves = False  # whether pixels change places or are lost
     p: float
 
     def _fill(self, raw: Any) -> None:
@@ -106,6 +107,7 @@ class GaussianBlur(Step):
 class _Moving(Step):
     """A step whose operations may move pixels: with which filter, and what comes in from outside."""
 
+    _moves = True
     interpolation: str
     fill: Fill
 
@@ -345,6 +347,7 @@ class RandomVerticalFlip(_Op):
     """torchvision's RandomVerticalFlip: upside down with probability p."""
 
     _op = lib.STK_OP_FLIP_VERTICAL
+    _moves = True
 
 
 class RandomSolarize(_Op):

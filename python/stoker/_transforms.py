@@ -11,6 +11,7 @@ import numpy as np
 
 from stoker._enums import COLORS, FILTERS, MODES, PIXELS, constant
 from stoker._errors import ArgumentError
+from stoker._mix import Mix
 from stoker._native import ffi, lib
 from stoker._steps import ColorJitter, GaussianBlur, RandomErasing, Step, training_steps
 
@@ -38,6 +39,7 @@ class Transform:
     color: str
     mode: Optional[str]
     steps: tuple[Step, ...] = ()
+    mix: Optional[Mix] = None
 
     def _common(self, filter: str, pixels: str, color: str, mode: Optional[str]) -> None:
         constant(FILTERS, "filter", filter)
@@ -61,6 +63,8 @@ class Transform:
         raw.pixels = PIXELS[self.pixels]
         raw.color = COLORS[self.color]
         raw.mode = MODES[self.mode or default_mode]
+        if self.mix is not None:
+            self.mix._fill(ffi.addressof(raw, "mix"))
         if not self.steps:
             return ()
         steps = ffi.new("stk_step[]", len(self.steps))
@@ -74,6 +78,13 @@ class Transform:
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.steps = training_steps(None, None, 0.0, None, steps, None)
+        return copy
+
+    def with_mix(self, mix: Mix) -> Transform:
+        """A copy that mixes the images of each batch."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.mix = mix
         return copy
 
     def with_size(self, size: Size) -> Transform:
@@ -107,6 +118,7 @@ class Train(Transform):
     :class:`RandAugment`. color_jitter: a strength for brightness, contrast and saturation, three, four with hue,
     or :class:`ColorJitter`. grayscale: a probability. blur: a probability, or :class:`GaussianBlur`. steps: any
     further ones. erasing: a probability, or :class:`RandomErasing`; on the normalised pixels.
+    mixup, cutmix: alpha; batches are then mixed and their labels soft, see :class:`Mix`.
     """
 
     def __init__(
@@ -122,6 +134,8 @@ class Train(Transform):
         blur: Union[float, GaussianBlur, None] = None,
         steps: Sequence[Step] = (),
         erasing: Union[float, RandomErasing, None] = None,
+        mixup: float = 0.0,
+        cutmix: float = 0.0,
         filter: Filter = "bilinear",
         pixels: Pixels = "pillow13",
         color: Color = "rgb",
@@ -133,7 +147,9 @@ class Train(Transform):
         self.ratio = _range("ratio", ratio)
         self.flip = _probability("flip", flip)
         self._common(filter, pixels, color, mode)
-        _set_steps(self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing))
+        _set_steps(
+            self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing), mixup, cutmix
+        )
 
     @property
     def shuffles(self) -> bool:
@@ -187,7 +203,8 @@ class PadCrop(Transform):
     """torchvision's RandomCrop(size, padding=pad) followed by RandomHorizontalFlip: the CIFAR recipe.
 
     size: output, pixels. pad: pixels added on each side, 0 for a plain random crop. fill: their colour, a
-    number or one a channel. auto_augment, color_jitter, grayscale, blur, steps, erasing: as :class:`Train`'s.
+    number or one a channel. auto_augment, color_jitter, grayscale, blur, steps, erasing, mixup,
+    cutmix: as :class:`Train`'s.
     """
 
     def __init__(
@@ -203,6 +220,8 @@ class PadCrop(Transform):
         blur: Union[float, GaussianBlur, None] = None,
         steps: Sequence[Step] = (),
         erasing: Union[float, RandomErasing, None] = None,
+        mixup: float = 0.0,
+        cutmix: float = 0.0,
         color: Color = "rgb",
         mode: Optional[Mode] = None,
     ) -> None:
@@ -216,7 +235,9 @@ class PadCrop(Transform):
         if len(self.fill) > 4 or not all(0 <= int(v) <= 255 for v in self.fill):
             raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
         self._common("bilinear", "pillow13", color, mode)
-        _set_steps(self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing))
+        _set_steps(
+            self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing), mixup, cutmix
+        )
 
     @property
     def shuffles(self) -> bool:
@@ -311,9 +332,11 @@ class AsStored(Transform):
         return keep
 
 
-def _set_steps(transform: Transform, steps: tuple[Step, ...]) -> None:
+def _set_steps(transform: Transform, steps: tuple[Step, ...], mixup: float, cutmix: float) -> None:
     if steps:  # a transform without steps prints none
         transform.steps = steps
+    if mixup or cutmix:
+        transform.mix = Mix(mixup, cutmix)
 
 
 def _side(option: str, value: Any) -> int:

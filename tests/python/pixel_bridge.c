@@ -9,6 +9,7 @@
 #include "codec/pixel_ops.h"
 #include "codec/render.h"
 #include "reader/augment.h"
+#include "reader/batch_mix.h"
 
 #define BRIDGE __attribute__((visibility("default")))
 
@@ -25,6 +26,7 @@ BRIDGE int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, i
 BRIDGE int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t width, uint32_t height,
                        int32_t *kinds, double *values, int32_t *filters, int32_t *boxes, uint32_t *n_boxes);
 BRIDGE size_t bridge_step_init(stk_step *step, int kind);
+BRIDGE void bridge_mix(const double *alphas, uint64_t first, uint32_t n, uint32_t width, uint32_t height, double *out);
 BRIDGE int bridge_tiles(void *ctx, const uint8_t *jpeg, size_t n_bytes, uint32_t tile_pixels, stk_buffer *out,
                         stk_error *error);
 
@@ -102,4 +104,14 @@ int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t w
     *n_boxes = plan.n_boxes;
     memcpy(boxes, plan.boxes, plan.n_boxes * sizeof *plan.boxes);
     return (int)plan.n_ops;
+}
+
+/* alphas: of mixup and cutmix, probability, switch. out: shift, cut, share, box. */
+void bridge_mix(const double *alphas, uint64_t first, uint32_t n, uint32_t width, uint32_t height, double *out)
+{
+    stk_mix mix = {alphas[0], alphas[1], alphas[2], alphas[3]};
+    stk_mix_plan plan;
+    stk_mix_draw(&mix, 5, 1, first, n, width, height, &plan);
+    const double values[7] = {plan.shift, plan.cut, plan.share, plan.box.x, plan.box.y, plan.box.width, plan.box.height};
+    memcpy(out, values, sizeof values);
 }

@@ -223,6 +223,170 @@ def test_decoded_on_the_cpu(tiny: Path) -> None:
         stoker.Loader(stoker.open(tiny), 50, transform=transform, device="dummy", decode="gpu")
 
 
+def mixed_batch(path: Path, transform: stoker.Transform, **options: Any) -> tuple[Any, Any, Any]:
+    with stoker.Loader(stoker.open(path), 30, transform=transform, seed=3, shuffle=True, **options) as loader:
+        images, labels = next(iter(loader))
+        return images, labels, loader.batch
+
+
+def partner_of(
+    mixed: np.ndarray, plain: np.ndarray, expected: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> int:
+    """The distance of the partners: the one that explains the batch."""
+    found = [k for k in range(1, len(plain)) if np.array_equal(mixed, expected(plain, np.roll(plain, -k, 0)))]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+def test_mixup(tiny: Path, layout: str, dtype: str) -> None:
+    """v2.MixUp's sums: y * (1 - share) + x * share in float32, rounded to the dtype."""
+    pytest.importorskip("ml_dtypes") if dtype == "bfloat16" else None
+    options = {"layout": layout, "dtype": dtype}
+    plain, labels, _ = mixed_batch(tiny, stoker.Train(24), **options)
+    mixed, soft, info = mixed_batch(tiny, stoker.Train(24, mixup=0.8), **options)
+    share = info.mixed.shares[0]
+    assert (info.mixed.shares == share).all()
+    assert 0 < share < 1
+
+    def expected(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        other = np.float32(1.0 - float(share))
+        sums = y.astype(np.float32) * other + x.astype(np.float32) * share
+        return np.floor(sums + np.float32(0.5)).astype(np.uint8) if dtype == "uint8" else sums.astype(x.dtype)
+
+    k = partner_of(mixed, plain, expected)
+    assert np.array_equal(info.mixed.labels, labels)
+    assert np.array_equal(info.mixed.partners, np.roll(labels, -k))
+    hot = np.eye(10, dtype=np.float32)
+    assert soft.dtype == np.float32
+    assert np.array_equal(soft, hot[np.roll(labels, -k)] * np.float32(1 - float(share)) + hot[labels] * share)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_cutmix(tiny: Path, layout: str, dtype: str) -> None:
+    options = {"layout": layout, "dtype": dtype}
+    transform = stoker.Train(24, flip=0.0)
+    plain, labels, _ = mixed_batch(tiny, transform, **options)
+    mixed, soft, info = mixed_batch(tiny, transform.with_mix(stoker.Mix(cutmix=1.0)), **options)
+    if layout == "NCHW":
+        plain, mixed = plain.transpose(0, 2, 3, 1), mixed.transpose(0, 2, 3, 1)
+    changed = (plain != mixed).any((0, 3))  # the box, but for a row where all are equal
+    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    box = (slice(None), slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    assert np.isclose(info.mixed.shares, 1 - len(rows) * len(columns) / 24 / 24).all()
+
+    def expected(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        out = x.copy()
+        out[box] = y[box]
+        return out
+
+    k = partner_of(mixed, plain, expected)
+    assert np.array_equal(info.mixed.partners, np.roll(labels, -k))
+    assert np.allclose(soft.sum(1), 1, atol=1e-6)
+
+
+def test_mixing_is_the_batchs_own(tiny: Path) -> None:
+    """The same for any number of threads, resumed or not; another for another batch, epoch and rank."""
+    transform = stoker.Train(24, auto_augment="ta", mixup=0.8, cutmix=1.0)
+    ds = stoker.open(tiny)
+    runs = []
+    for threads in (1, 2, 8):
+        loader = stoker.Loader(ds, 30, transform=transform, seed=3, num_threads=threads, last="drop")
+        runs.append([(x.copy(), y, loader.batch.mixed) for x, y in loader])  # type: ignore[union-attr]
+    for run in runs[1:]:
+        for (x, y, _), (x0, y0, _) in zip(run, runs[0]):
+            assert np.array_equal(x, x0)
+            assert np.array_equal(y, y0)
+    assert len({float(m.shares[0]) for _, _, m in runs[0]}) == len(runs[0])
+    loader = stoker.Loader(ds, 30, transform=transform, seed=3, last="drop")
+    for _ in zip(range(3), loader):
+        pass
+    other = stoker.Loader(ds, 30, transform=transform, seed=3, last="drop")
+    other.load_state_dict(loader.state_dict())
+    images, labels = next(iter(other))
+    assert np.array_equal(images, runs[0][3][0])
+    assert np.array_equal(labels, runs[0][3][1])
+    ranks = [stoker.Loader(ds, 15, transform=transform, seed=3, rank=r, world=2) for r in range(2)]
+    shares = []
+    for rank in ranks:
+        next(iter(rank))
+        assert rank.batch is not None and rank.batch.mixed is not None
+        shares.append(float(rank.batch.mixed.shares[0]))
+    assert shares[0] != shares[1]
+
+
+def test_mixing_views_columns_and_devices(tiny: Path) -> None:
+    transform = stoker.Train(24, mixup=0.8)
+    plain, _, _ = mixed_batch(tiny, stoker.Train(24), n_views=2)
+    mixed, soft, info = mixed_batch(tiny, transform, n_views=2)
+    share = info.mixed.shares[0]
+    assert soft.shape == (30, 10)
+
+    def expected(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        sums = y.astype(np.float32) * np.float32(1.0 - float(share)) + x.astype(np.float32) * share
+        return np.floor(sums + np.float32(0.5)).astype(np.uint8)
+
+    assert partner_of(mixed[0], plain[0], expected) == partner_of(mixed[1], plain[1], expected)
+    loader = stoker.Loader(stoker.open(tiny), 30, transform=transform, seed=3, columns=[])
+    batch = next(iter(loader))
+    host, host_soft, host_info = mixed_batch(tiny, transform)
+    assert np.array_equal(batch["label"], host_soft)
+    device, device_soft, device_info = mixed_batch(tiny, transform, device="dummy")
+    assert np.array_equal(np.from_dlpack(device).transpose(0, 2, 3, 1), host)
+    assert np.array_equal(device_soft, host_soft)
+    assert np.array_equal(device_info.mixed.partners, host_info.mixed.partners)
+
+
+def test_bad_images_mix_with_none(tmp_path: Path) -> None:
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for i in range(9):
+        Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8)).save(
+            tmp_path / "in" / "a" / f"{i}.jpg", quality=95
+        )
+    stoker.pack(tmp_path / "in", tmp_path / "x.stk", encode="keep")
+    data = bytearray((tmp_path / "x.stk").read_bytes())
+    at = stoker.open(tmp_path / "x.stk").jpeg(4)
+    where = data.find(at) + len(at) // 2
+    data[where : where + 40] = bytes(40)
+    (tmp_path / "x.stk").write_bytes(data)
+    ds = stoker.open(tmp_path / "x.stk")
+    mix = stoker.Mix(0.8, num_classes=3)
+    options: dict[str, Any] = {"on_bad": "skip", "shuffle": False, "seed": 1}
+    with pytest.warns(UserWarning, match=r"4\.jpg"):
+        loader = stoker.Loader(ds, 9, transform=stoker.AsStored().with_mix(mix), **options)
+        mixed, soft = next(iter(loader))
+    with pytest.warns(UserWarning, match=r"4\.jpg"):
+        plain, _ = next(iter(stoker.Loader(ds, 9, transform=stoker.AsStored(), **options)))
+    assert len(mixed) == len(plain) == 8
+    assert loader.batch is not None and loader.batch.mixed is not None
+    alone = np.flatnonzero(loader.batch.mixed.shares == 1)
+    assert len(alone) == 1  # the one whose partner is missing
+    assert np.array_equal(mixed[alone], plain[alone])
+    assert soft.shape == (8, 3)
+
+
+def test_mixing_needs_labels(tmp_path: Path, tiny: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8)).save(tmp_path / "in" / name)
+    stoker.pack(tmp_path / "in", tmp_path / "x.stk")
+    with pytest.raises(stoker.ArgumentError, match="labels"):
+        stoker.Loader(stoker.open(tmp_path / "x.stk"), 2, transform=stoker.Train(8, mixup=1.0))
+    loader = stoker.Loader(
+        stoker.open(tiny), 30, transform=stoker.Train(8).with_mix(stoker.Mix(1.0, num_classes=4))
+    )
+    with pytest.raises(stoker.ArgumentError, match="num_classes"):
+        next(iter(loader))
+    for wrong in ({"mixup": -1}, {"cutmix": 0.001}, {"mixup": 1, "p": 2}, {"mixup": 1, "num_classes": 0}):
+        with pytest.raises(stoker.ArgumentError):
+            stoker.Mix(**wrong)
+    assert stoker.Train(8, mixup=0.2).mix == stoker.Mix(0.2)
+    assert pickle.loads(pickle.dumps(stoker.Train(8, cutmix=1.0))) == stoker.Train(8, cutmix=1.0)
+
+
 def test_values() -> None:
     """Steps and transforms are values."""
     for transform in RECIPES.values():

@@ -350,6 +350,41 @@ def erasing(bridge, n):
     compare("boxes", {0: 0.5, 1: 1 / 6, 2: 1 / 6, 3: 1 / 6}, numbers, n)
 
 
+def mixing(bridge, n):
+    out, size = (ctypes.c_double * 7)(), (160, 224)
+
+    def draw(first, mixup, cutmix, p=1.0, switch=0.5, samples=8):
+        bridge.lib.bridge_mix(
+            (ctypes.c_double * 4)(mixup, cutmix, p, switch), ctypes.c_uint64(first), samples, size[1], size[0], out
+        )
+        return list(out)
+
+    for alpha in (0.05, 0.2, 1.0, 3.5):
+        shares = [draw(i, alpha, 0)[2] for i in range(n)]
+        spread(f"Beta({alpha}, {alpha})", shares, 0.5, math.sqrt(1 / (4 * (2 * alpha + 1))), 0, 1)
+    shares = sorted(draw(i, 1.0, 0)[2] for i in range(n))
+    check(max(abs(s - i / n) for i, s in enumerate(shares)) < 1.7 / math.sqrt(n), "Beta(1, 1) is not even")
+    shares = sorted(draw(i, 0.5, 0)[2] for i in range(n))  # the arcsine distribution
+    check(
+        max(abs(math.asin(math.sqrt(s)) * 2 / math.pi - i / n) for i, s in enumerate(shares)) < 1.7 / math.sqrt(n),
+        "Beta(0.5, 0.5) is not the arcsine distribution",
+    )
+    compare(
+        "shift", {k: 1 / 7 for k in range(1, 8)}, collections.Counter(int(draw(i, 1.0, 0)[0]) for i in range(n)), n
+    )
+    choices = collections.Counter()
+    for i in range(n):
+        shift, cut, share, x, y, width, height = draw(i, 0.8, 1.0, 0.7, 0.25)
+        choices[bool(shift), bool(cut)] += 1
+        if cut:
+            inside = 0 <= x <= x + width <= size[1] and 0 <= y <= y + height <= size[0]
+            check(inside and abs(share - 1 + width * height / size[0] / size[1]) < 1e-12, f"CutMix {draw(i, 0.8, 1.0)}")
+        elif not shift:
+            check(share == 1, "a share of a batch that is not mixed")
+    compare("mix", {(False, False): 0.3, (True, True): 0.175, (True, False): 0.525}, choices, n)
+    check(draw(0, 1.0, 1.0, samples=1)[0] == 0, "one sample is mixed with itself")
+
+
 def main():
     bridge = Bridge(sys.argv[1])
     data = json.loads(pathlib.Path(__file__).with_name("policies.json").read_text())
@@ -359,6 +394,7 @@ def main():
     timm(bridge, data, 20000)
     continuous(bridge, 12000)
     erasing(bridge, 12000)
+    mixing(bridge, 12000)
     for text in failures[:20]:
         print(text)
     print(f"{len(failures)} differences from torchvision {data['torchvision']} and timm {data['timm']}")

@@ -316,3 +316,23 @@ def test_palette_masks_keep_their_indices(tmp_path: Path) -> None:
     ds = stoker.open(tmp_path / "x.stk")
     for i in range(3):
         np.testing.assert_array_equal(ds[i].columns["mask"], np.asarray(mask))
+
+
+def test_steps(boxed: stoker.Dataset) -> None:
+    """Steps that change colours leave masks and boxes as they are; what moves pixels, or mixes, is refused."""
+    options = {"columns": ["mask", "boxes"], "seed": 2}
+    plain = next(iter(stoker.Loader(boxed, N, transform=stoker.Train(24), **options)))  # type: ignore[arg-type]
+    steps = stoker.Train(24, color_jitter=0.8, steps=[stoker.RandomInvert(1)], erasing=1)
+    done = next(iter(stoker.Loader(boxed, N, transform=steps, **options)))  # type: ignore[arg-type]
+    assert not np.array_equal(done["image"], plain["image"])
+    np.testing.assert_array_equal(done["mask"], plain["mask"])
+    for moved, boxes in zip(done["boxes"], plain["boxes"]):
+        np.testing.assert_array_equal(moved, boxes)
+    for step in (stoker.RandAugment(), stoker.RandomRotation(3), stoker.RandomVerticalFlip()):
+        with pytest.raises(stoker.ArgumentError, match="cannot follow"):
+            stoker.Loader(boxed, N, transform=stoker.Train(24, steps=[step]), columns=["mask"])
+        with pytest.raises(stoker.ArgumentError, match="cannot follow"):
+            stoker.Loader(boxed, N, transform=stoker.Train(24, steps=[step]), columns=["boxes"])
+    with pytest.raises(stoker.ArgumentError, match="cannot follow"):
+        mixing = stoker.Train(24).with_mix(stoker.Mix(1.0, num_classes=3))
+        stoker.Loader(boxed, N, transform=mixing, columns=["mask"])

@@ -260,6 +260,11 @@ def test_timm_train(photos: Path) -> None:
     assert stoker.timm(config, train=True).transform == stoker.Train(64, filter="bicubic")
     images, _ = next(iter(stoker.Loader(stoker.open(photos), 23, transform=stoker.timm(rand, train=True))))
     assert images.shape == (23, 3, 64, 64)
+    mixing = stoker.timm({**config, "mixup": 0.8, "cutmix": 1.0, "mixup_prob": 0.9, "num_classes": 5}, train=True)
+    assert mixing.transform.mix == stoker.Mix(0.8, 1.0, p=0.9, num_classes=5)
+    images, labels = next(iter(stoker.Loader(stoker.open(photos), 23, transform=mixing)))
+    loss = torch.nn.functional.cross_entropy(torch.zeros(23, 5), labels)
+    assert labels.dtype == torch.float32 and labels.shape == (23, 5) and abs(loss - np.log(5)) < 1e-5
     for wrong in ({"aa": "augmix"}, {"aa": "rand-tweights"}, {"re_prob": 0.1, "re_mode": "noise"}):
         with pytest.raises(stoker.UnsupportedError):
             stoker.timm({**config, **wrong}, train=True)
