@@ -271,6 +271,31 @@ static void repair_run(outcome *out)
 /* The data is published before its list of sources. */
 static bool repair_intact(void) { return same("o.stk", "base-spoilt.stk") || same("o.stk", "base.stk"); }
 
+/* ---- Staging. The source is always there to be read, so nothing but a whole or no copy is right. */
+
+static char staged_path[STK_STAGE_PATH];
+
+static void stage_run(outcome *out)
+{
+    char place[2048];
+    snprintf(place, sizeof place, "%s", tree_path(&scratch, "place"));
+    stk_stage_options o;
+    stk_stage_report report;
+    stk_stage_options_init(&o);
+    mkdir(place, 0755);
+    o.to = place;
+    o.keep_free = 0;
+    o.n_threads = 2;
+    staged_path[0] = '\0';
+    out->status = stk_stage(tree_path(&scratch, "base.stk"), &o, &report, &out->error);
+    if (out->status == STK_OK) snprintf(staged_path, sizeof staged_path, "%s", report.path);
+    out->lossy = out->status == STK_OK && report.state != STK_STAGE_WHOLE;
+}
+static bool stage_right(void)
+{
+    return staged_path[0] != '\0' && same_files(staged_path, tree_path(&scratch, "base.stk"));
+}
+
 /* ---- The loader. */
 
 static uint64_t epoch_pixels;
@@ -324,6 +349,7 @@ static const scenario scenarios[] = {
     {"export-tar", nothing, export_run, export_right, export_intact},
     {"verify", nothing, verify_run, always, always},
     {"repair", spoilt, repair_run, merge_right, repair_intact},
+    {"stage", nothing, stage_run, stage_right, always},
     {"load-pread", nothing, load_pread, load_right, always},
     {"load-mmap", nothing, load_mmap, load_right, always},
 };
