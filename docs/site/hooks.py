@@ -33,7 +33,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Docstrings name others as Sphinx does, :meth:`close`; the code remains."""
+    """Docstrings name others as Sphinx does, :meth:`close`, and put two colons before code; the code remains."""
+    html = html.replace("::</p>", ":</p>")
     return re.sub(r":(?:meth|class|func|attr|data):<code>~?(?:stoker\.)?([^<]+)</code>", r"<code>\1</code>", html)
 
 
