@@ -276,7 +276,8 @@ static bool can_grow(const stk_stage_job *job)
     uint64_t have = stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD), want = have + job->places[job->place].room_bytes;
     if (job->o->max_bytes != 0 && want > job->o->max_bytes) want = job->o->max_bytes;
     if (want > job->source.n_bytes) want = job->source.n_bytes;
-    return want >= have + job->map.block_bytes && (want == job->source.n_bytes || want - have >= job->source.n_bytes / 20);
+    if (want == job->source.n_bytes) return want > have;
+    return want >= have + job->map.block_bytes && want - have >= job->source.n_bytes / 20;
 }
 
 /* Turns a published part into one that is being made, its record into a journal. */
@@ -311,8 +312,6 @@ static stk_status work_there(stk_stage_job *job, stk_error *error)
     if (again) {
         STK_TRY(stk_stage_make(job, error));
         stk_stage_clean(job->bases[job->place], &job->source);
-        /* "verify" of a copy that was just made: its blocks were read back as they were written. */
-        if (job->o->verify) job->report->blocks_checked = count_good(job);
     }
     report_copy(job);
     return STK_OK;

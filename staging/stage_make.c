@@ -149,6 +149,26 @@ static stk_status sync_files(stk_stage_job *job, stk_error *error)
     return STK_OK;
 }
 
+/* Every block of a finished copy against its checksum, as the disk has it and not the page cache. */
+static stk_status verify_all(stk_stage_job *job, stk_error *error)
+{
+    for (uint32_t i = 0; i < job->source.n_files; i++) {
+        char path[STK_STAGE_PATH];
+        stk_file file;
+        if (!has_blocks(job, i) || !stk_stage_target(job->part, &job->source, job->subset, i, path)) continue;
+        STK_TRY(stk_file_open_read(path, &file, error));
+        (void)posix_fadvise(file.fd, 0, 0, POSIX_FADV_DONTNEED);
+        stk_file_close(&file);
+    }
+    uint64_t before = stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD);
+    STK_TRY(stk_stage_job_pass(job, STK_PASS_CHECK, "verify", job->part, NULL, NULL, error));
+    for (uint64_t b = 0; b < job->map.n_blocks; b++) job->report->blocks_checked += job->map.blocks[b].state == STK_BLOCK_GOOD;
+    if (stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD) == before) return STK_OK;
+    return stk_fail(error, STK_ERR_CHECKSUM,
+                    "%s: what was written there reads back otherwise: the disk or the memory of this machine is failing",
+                    job->places[job->place].folder);
+}
+
 /* ---- The making. */
 
 static stk_status publish(stk_stage_job *job, const char *journal_path, stk_error *error)
@@ -157,6 +177,7 @@ static stk_status publish(stk_stage_job *job, const char *journal_path, stk_erro
         return stk_fail(error, STK_ERR_STATE, "%s: changed while it was copied; stage it again when it is finished",
                         job->source.path);
     STK_TRY(sync_files(job, error));
+    if (job->o->verify) STK_TRY(verify_all(job, error));
     STK_TRY(stk_stage_record_write(job->part, &job->source, &job->map, error));
     int why = stk_stage_discard(job->bases[job->place], job->copy);
     if (why != 0) return stk_fail_errno(error, why, "%s: an unusable copy cannot be removed", job->copy);

@@ -15,7 +15,7 @@
 
 typedef enum stk_pass_kind {
     STK_PASS_CHECK, /* CLAIMED and GOOD blocks become GOOD or WANTED */
-    STK_PASS_COPY,  /* WANTED blocks become GOOD: read, hashed, written, read back and compared */
+    STK_PASS_COPY,  /* WANTED blocks become GOOD: read, hashed, written; a part is read back and compared */
     STK_PASS_MEND   /* the same, and the source must give the checksum that is known (STK_ERR_STATE) */
 } stk_pass_kind;
 

@@ -4,8 +4,9 @@
  *
  * A copy lies in FOLDER/stoker-UID (mode 0700), under a name made of the data set's content and of its files'
  * sizes and times: another content is another name, so an old copy is never taken for a new data set. It appears
- * by a rename when all of it is there and its checksums were compared; until then it is a .part, which the next
- * call goes on with. Any process may be killed at any moment. */
+ * by a rename when all of it is there, with a checksum of each block of 64 MiB made from the source's bytes as they were
+ * copied; until then it is a .part, which the next call goes on with after comparing those checksums. Any process may be
+ * killed at any moment. */
 #ifndef STOKER_STAGE_H
 #define STOKER_STAGE_H
 

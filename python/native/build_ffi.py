@@ -21,6 +21,7 @@ extern "Python" {
     void stk_py_pack_issue(void *user, const stk_pack_issue *issue);
     bool stk_py_verify_progress(void *user, uint64_t records_done, uint64_t records_total,
                                 uint64_t bytes_done);
+    bool stk_py_stage_progress(void *user, const stk_stage_progress *progress);
     void stk_py_verify_issue(void *user, const stk_verify_issue *issue);
 }
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stoker._batch import BatchInfo
     from stoker._columns import Column
     from stoker._cpu import cpu, usable_threads
-    from stoker._dataset import Dataset, RecordInfo, Sample, concat, open
+    from stoker._dataset import Dataset, RecordInfo, Sample, Staged, concat, open
     from stoker._dlpack import DeviceArray
     from stoker._errors import (
         ArgumentError,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from stoker._loader import Loader, LoaderIterator
     from stoker._mix import Mix, Mixed
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
+    from stoker._stage import StageProgress, StageReport, evict, stage
     from stoker._steps import (
         AutoAugment,
         ColorJitter,
@@ -79,7 +80,7 @@ _NAMES = {
     "_batch": "BatchInfo",
     "_columns": "Column",
     "_cpu": "cpu usable_threads",
-    "_dataset": "Dataset RecordInfo Sample concat open",
+    "_dataset": "Dataset RecordInfo Sample Staged concat open",
     "_dlpack": "DeviceArray",
     "_errors": (
         "ArgumentError BusyError CancelledError ChecksumError CorruptError DamagedError DeviceError "
@@ -90,6 +91,7 @@ _NAMES = {
     "_loader": "Loader LoaderIterator",
     "_mix": "Mix Mixed",
     "_pack": "PackIssue PackProgress PackReport pack",
+    "_stage": "StageProgress StageReport evict stage",
     "_steps": (
         "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAutocontrast RandomEqualize "
         "RandomErasing RandomGrayscale RandomInvert RandomPosterize RandomRotation RandomSolarize "
@@ -171,6 +173,9 @@ __all__ = [
     "RecordInfo",
     "Resize",
     "Sample",
+    "StageProgress",
+    "StageReport",
+    "Staged",
     "StateError",
     "Step",
     "ThreadError",
@@ -187,9 +192,11 @@ __all__ = [
     "Writer",
     "concat",
     "cpu",
+    "evict",
     "from_torchvision",
     "open",
     "pack",
+    "stage",
     "timm",
     "usable_threads",
     "verify",

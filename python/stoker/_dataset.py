@@ -63,6 +63,19 @@ class RecordInfo(NamedTuple):
     shard: int
 
 
+class Staged(NamedTuple):
+    """How reading from a staged copy stands.
+
+    ``state``: "off" (not asked for), "copying" (the source is read meanwhile), "whole", "subset" (the rest is
+    read from the source), "needless" (no place is faster), "failed". ``bytes``: that the copy in use holds.
+    ``text``: its folder, or why there is none.
+    """
+
+    state: str
+    bytes: int
+    text: str
+
+
 class Dataset:
     """A packed data set: a ``.stk`` file, a folder of shards, or an HDF5 file. Made by :func:`stoker.open`.
 
@@ -225,6 +238,13 @@ class Dataset:
     def road(self) -> str:
         """The road that payload bytes take, in words: "mmap", "pread" ..."""
         return str(ffi.string(lib.stk_dataset_road(self._c())).decode())
+
+    @property
+    def staged(self) -> Staged:
+        """Whether a staged copy is read (``stoker.open(..., stage=)``), and where it lies."""
+        info = ffi.new("stk_dataset_stage_info *")
+        lib.stk_dataset_stage(self._c(), info)
+        return Staged(ffi.string(info.state).decode(), info.bytes, os.fsdecode(bytes(ffi.string(info.text))))
 
     @property
     def nbytes(self) -> int:
@@ -555,6 +575,7 @@ def open(
     max_pixels: Optional[int] = None,
     max_record_bytes: Optional[int] = None,
     arrays: bool = False,
+    stage: Optional[PathLike] = None,
 ) -> Dataset:
     """Opens a packed data set: constant time and memory for any number of records.
 
@@ -565,7 +586,9 @@ def open(
     its records. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
     value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels, max_record_bytes: larger
     records are refused. arrays: serve an HDF5 data set as arrays, as it is, also where it looks like images: masks
-    of shape (n, height, width) and uint8, say.
+    of shape (n, height, width) and uint8, say. stage: "auto" or a folder, to read from a copy on a faster disk or
+    in memory (as :func:`stoker.stage` makes it): one that is there is used at once, else it is made by a thread
+    while the source is read, and reading changes over when it is ready; :attr:`Dataset.staged` tells.
 
     Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
     """
@@ -579,6 +602,7 @@ def open(
         "max_pixels": max_pixels,
         "max_record_bytes": max_record_bytes,
         "arrays": arrays,
+        "stage": stage,
     }
     options = ffi.new("stk_dataset_options *")
     lib.stk_dataset_options_init(options)
@@ -596,6 +620,8 @@ def open(
         options.max_pixels = max_pixels
     if max_record_bytes is not None:
         options.max_record_bytes = max_record_bytes
+    folder = ffi.NULL if stage is None else ffi.new("char[]", os.fsencode(stage))
+    options.stage = folder
     place = os.fsdecode(path)
     if is_loose(place):
         files = Dataset(place, settings, open_files(place, options), None)

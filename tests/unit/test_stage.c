@@ -410,6 +410,14 @@ static void in_part(void)
     CHECK_EQ(r.bytes_resumed, 10 * MIB);
     CHECK(same_bytes(source, r.path));
     stk_staged_close(&staged);
+    /* Only the last, short block is missing. */
+    CHECK_OK(stk_stage_evict(source, place, STK_STAGE_KEEP_DEFAULT, NULL, NULL, &error));
+    o.max_bytes = size_of(source) - 1;
+    CHECK_OK(stage(source, &o, &r));
+    CHECK_EQ(r.state, STK_STAGE_SUBSET);
+    o.max_bytes = 0;
+    CHECK_OK(stage(source, &o, &r));
+    CHECK_EQ(r.state, STK_STAGE_WHOLE);
     o.keep_free = (uint64_t)1 << 60;
     CHECK_OK(stk_stage_evict(source, place, STK_STAGE_KEEP_DEFAULT, NULL, NULL, &error));
     CHECK_STATUS(stage(source, &o, &r), STK_ERR_NO_SPACE);
