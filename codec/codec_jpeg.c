@@ -2,6 +2,7 @@
  *
  * JPEG through libjpeg-turbo: probe, full decode, damage check. */
 #include "codec/codec_jpeg.h"
+#include "codec/codec_versions.h"
 
 #include <string.h>
 
@@ -214,3 +215,12 @@ const stk_codec stk_codec_jpeg = {
     .check = check,
     .decode_box = decode_box,
 };
+
+#define AS_TEXT(x) #x
+#define TEXT_OF(x) AS_TEXT(x)
+
+/* The library itself does not say. */
+stk_version_text stk_jpeg_version(void)
+{
+    return (stk_version_text){TEXT_OF(LIBJPEG_TURBO_VERSION)};
+}

@@ -3,6 +3,7 @@
  * PNG through libpng, which is fed only the header, the palette and the image data; png_chunks.c looks after the
  * rest of the file. */
 #include "codec/codec_internal.h"
+#include "codec/codec_versions.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -433,4 +434,11 @@ stk_status stk_codec_encode_png(stk_codec_ctx *ctx, const stk_image *image, stk_
         info == NULL ? stk_fail_memory(error, "libpng") : guarded_write(&writer, png, info, image, error);
     png_destroy_write_struct(&png, &info);
     return status;
+}
+
+stk_version_text stk_png_version(void)
+{
+    stk_version_text v;
+    snprintf(v.text, sizeof v.text, "%s", png_get_libpng_ver(NULL));
+    return v;
 }

@@ -5,6 +5,7 @@
  * tiles; their samples become pixels here, as Pillow's unpackers make them. YCbCr goes through libtiff's own
  * conversions, as in Pillow. */
 #include "codec/codec_internal.h"
+#include "codec/codec_versions.h"
 
 #include "stoker_features.h"
 
@@ -548,3 +549,14 @@ const stk_codec stk_codec_tiff = {
     .decode = decode,
 #endif
 };
+
+stk_version_text stk_tiff_version(void)
+{
+    stk_version_text v = {""};
+#if STOKER_HAVE_TIFF
+    /* "LIBTIFF, Version 4.5.0" and lines of copyright. */
+    const char *text = TIFFGetVersion(), *number = text + strcspn(text, "0123456789");
+    snprintf(v.text, sizeof v.text, "%.*s", (int)strspn(number, "0123456789."), number);
+#endif
+    return v;
+}

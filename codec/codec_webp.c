@@ -3,9 +3,11 @@
  * WebP through libwebp: lossy, lossless, with alpha (dropped), and the first frame of animations. The RIFF
  * container is walked here for EXIF, XMP and the frame; libwebp decodes the bitstreams. */
 #include "codec/codec_internal.h"
+#include "codec/codec_versions.h"
 
 #include "stoker_features.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool sniff(const uint8_t *data, size_t n_bytes)
@@ -213,3 +215,13 @@ const stk_codec stk_codec_webp = {
     .decode = decode,
 #endif
 };
+
+stk_version_text stk_webp_version(void)
+{
+    stk_version_text v = {""};
+#if STOKER_HAVE_WEBP
+    int n = WebPGetDecoderVersion();
+    snprintf(v.text, sizeof v.text, "%d.%d.%d", n >> 16, n >> 8 & 255, n & 255);
+#endif
+    return v;
+}

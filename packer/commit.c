@@ -63,7 +63,8 @@ static stk_status publish_beside(const stk_job *job, const char *temporary, cons
 {
     char path[4200];
     snprintf(path, sizeof path, "%s%s", job->dst, suffix);
-    if (exists(temporary)) return stk_publish(temporary, path, true, error);
+    stk_status status = stk_publish(temporary, path, true, error);
+    if (status != STK_ERR_NOT_FOUND) return status;
     if (unlink(path) != 0 && errno != ENOENT)
         return stk_fail_errno(error, errno, "%s: cannot be removed", path);
     return STK_OK;

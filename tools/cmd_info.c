@@ -7,6 +7,7 @@
 
 #include <stoker/cpu.h>
 #include <stoker/dataset.h>
+#include <stoker/libraries.h>
 
 #include "cli_value.h"
 #include "commands.h"
@@ -103,6 +104,41 @@ static const char *encoding_word(const info *in)
     return word;
 }
 
+/* Does the data set have records, or is it a file, that this library reads? */
+static bool is_used(const info *in, const stk_library *library)
+{
+    if (strcmp(library->reads, stk_dataset_container(in->dataset)) == 0) return true;
+    for (int e = 0; e < N_ENCODINGS; e++)
+        if (in->encodings[e] > 0 && strcmp(stk_encoding_name((stk_encoding)e), library->reads) == 0) return true;
+    return false;
+}
+
+static void json_libraries(json_out *json)
+{
+    stk_library library;
+    json_begin(json, "libraries", '[');
+    for (uint32_t i = 0; stk_library_at(i, &library); i++) {
+        json_begin(json, NULL, '{');
+        json_text(json, "name", library.name);
+        json_text(json, "version", library.version);
+        json_bool(json, "suspect", library.suspect);
+        if (library.closed_from != NULL) json_text(json, "closed_from", library.closed_from);
+        json_end(json, '}');
+    }
+    json_end(json, ']');
+}
+
+/* A word where this data set meets a library with known holes. */
+static void print_libraries(const info *in)
+{
+    stk_library library;
+    for (uint32_t i = 0; stk_library_at(i, &library); i++)
+        if (library.suspect && is_used(in, &library))
+            printf("note        %s %s reads this: versions before %s have known holes (%s), unless your distribution "
+                   "closed them; docs/security.md\n",
+                   library.name, library.version, library.closed_from, library.hole);
+}
+
 static void json_columns(json_out *json, const stk_dataset *dataset)
 {
     json_begin(json, "columns", '[');
@@ -160,6 +196,7 @@ static void print_json(const info *in)
     json_u64(&json, "max_height", in->max_height);
     json_i64(&json, "threads", stk_cpu_usable_threads());
     json_columns(&json, dataset);
+    json_libraries(&json);
     if (stk_dataset_contents(dataset) != NULL) json_text(&json, "contents", stk_dataset_contents(dataset));
     json_raw(&json, "metadata", stk_dataset_metadata(dataset));
     json_end(&json, '}');
@@ -227,6 +264,7 @@ static void print_text(const info *in, bool classes)
     print_lines(stk_dataset_contents(dataset));
     if (stk_dataset_slow_pattern(dataset) != NULL)
         printf("note        %s\n", stk_dataset_slow_pattern(dataset));
+    print_libraries(in);
     for (uint32_t c = 0; classes && c < stk_dataset_classes(dataset); c++) {
         const char *name = stk_dataset_class_name(dataset, c);
         printf("class %-5" PRIu32 " ", c);

@@ -374,3 +374,11 @@ stk_status stk_hdf5_chunked_finish(stk_hdf5_chunked *file, const stk_hdf5_shape 
     be_loud(q);
     return status;
 }
+
+#define AS_TEXT(x) #x
+#define TEXT_OF(x) AS_TEXT(x)
+
+const char *stk_hdf5_version(void)
+{
+    return TEXT_OF(H5_VERS_MAJOR) "." TEXT_OF(H5_VERS_MINOR) "." TEXT_OF(H5_VERS_RELEASE);
+}

@@ -60,4 +60,7 @@ stk_status stk_hdf5_chunked_finish(stk_hdf5_chunked *file, const stk_hdf5_shape 
                                    size_t n_arrays, stk_error *error);
 void stk_hdf5_chunked_close(stk_hdf5_chunked **file);
 
+/* The version that this was compiled with: asking the library would start it, in a process that must not. */
+const char *stk_hdf5_version(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include <stoker/dataset.h>
 #include <stoker/gather.h>
 #include <stoker/gpu_upload.h>
+#include <stoker/libraries.h>
 #include <stoker/loader.h>
 #include <stoker/merge.h>
 #include <stoker/pack.h>
