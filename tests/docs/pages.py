@@ -10,7 +10,8 @@
     <!-- any output: why --> likewise: it is run, but what it prints differs from machine to machine
     <!-- run: command -->    a preparation that the page does not show
 
-Numbers, sizes and hashes in output are compared by kind, not by value; a line of three dots stands for any lines.
+The scratch folder shows as /root. Numbers, sizes and hashes in output are compared by kind, not by value; a line of
+three dots stands for any lines.
 Blocks of other languages are not run.
 
 usage: pages.py [--update] PAGE...     --update writes what was printed into the page
@@ -109,6 +110,10 @@ def fits(want, got):
 
 def run_step(step, page, names):
     """What the step printed, as lines. Raises where it failed."""
+    return [line.replace(os.getcwd(), "/root") for line in printed_by(step, page, names)]
+
+
+def printed_by(step, page, names):
     if step.kind == "file":
         name, _, body = step.text.partition("\0")
         pathlib.Path(name).write_text(body, encoding="utf-8")
@@ -175,6 +180,10 @@ def main():
             os.chdir(scratch)
             os.environ["HOME"] = scratch
             found = run_page(page, update)
+            # Copies in memory would outlive a page that failed before it removed them.
+            if "stoker stage" in page.read_text(encoding="utf-8"):
+                for file in pathlib.Path(scratch).rglob("*.stk"):
+                    subprocess.run(["stoker", "stage", "--evict", file], stdout=subprocess.DEVNULL)
             os.chdir("/")
         print(found if found else f"{page.name}: fine")
         wrong = wrong or found is not None
