@@ -7,9 +7,11 @@
 #
 # As root, on Debian with debootstrap and a network. A chroot of Debian 11 gives the old glibc; the libraries are
 # built there, static, from Debian 12's source packages, because Debian 11's libjpeg-turbo and HDF5 are too old.
-# What was made is kept under build/release and used again; remove it to start afresh. libstoker_cuda*.so files in
-# the folder that STOKER_CUDA_OBJECTS names go into the wheel as well; they must have been built, from these very
-# sources, against a glibc that is no newer.
+# What was made is kept under build/release and used again; remove it to start afresh. STOKER_CUDA_TOOLKITS names
+# folders of CUDA toolkits (bin/nvcc in them), with colons between: each compiles a CUDA part in the chroot, for the
+# wheel. What is handed out has two, by CUDA 11.8 (fetch_cuda11.sh) for old drivers and GPUs, and by 13:
+#   python/release/fetch_cuda11.sh build/cuda11
+#   STOKER_CUDA_TOOLKITS=build/cuda11:/usr/local/cuda python/release/build_wheel.sh
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -105,6 +107,26 @@ Cflags: -I/opt/deps/include
 TEXT
 }
 
+# make_cuda_part NUMBER TOOLKIT: half a minute for each architecture.
+make_cuda_part() {
+    say "CUDA part by $("$2/bin/nvcc" --version | grep -o 'release [0-9.]*')"
+    rm -rf "$chroot/opt/cuda$1"
+    mkdir -p "$chroot/opt/cuda$1/lib64" "$chroot/opt/cuda$1/targets/x86_64-linux"
+    cp -rL "$2/bin" "$2/nvvm" "$2/include" "$chroot/opt/cuda$1/"
+    cp "$2/lib64/libcudart_static.a" "$2/lib64/libcudadevrt.a" "$chroot/opt/cuda$1/lib64/"
+    ln -s ../../include ../../lib64 "$chroot/opt/cuda$1/targets/x86_64-linux/"
+    ln -s lib64 "$chroot/opt/cuda$1/targets/x86_64-linux/lib"
+    in_chroot "cd /opt/stoker
+        cmake -S . -B /opt/cuda$1/out -G Ninja -DCMAKE_BUILD_TYPE=Release -DPKG_CONFIG_ARGN=--static \
+            -DCMAKE_PREFIX_PATH=/opt/deps -DSTOKER_NVCC_PROGRAM=/opt/cuda$1/bin/nvcc -DSTOKER_PYTHON=OFF \
+            -DSTOKER_TESTS=OFF -DSTOKER_BENCH=OFF -DSTOKER_EXAMPLES=OFF -DSTOKER_TOOLS=OFF
+        cmake --build /opt/cuda$1/out --target stoker_cuda
+        cp /opt/cuda$1/out/libstoker_cuda*.so python/stoker/" >"$work/cuda$1.log" 2>&1 || {
+        tail -n 30 "$work/cuda$1.log"
+        return 1
+    }
+}
+
 build_wheel() {
     say "wheel"
     rm -rf "$chroot/opt/stoker" "$chroot/opt/wheel"
@@ -113,9 +135,10 @@ build_wheel() {
         reader gpu_upload staging include tools python |
         while IFS= read -r -d '' file; do [ ! -e "$root/$file" ] || printf '%s\0' "$file"; done |
         tar -C "$root" --null -T - -cf - | tar -C "$chroot/opt/stoker" -xf -
-    if [ -n "${STOKER_CUDA_OBJECTS:-}" ]; then
-        cp "$STOKER_CUDA_OBJECTS"/libstoker_cuda*.so "$chroot/opt/stoker/python/stoker/"
-    fi
+    local toolkit n=0
+    while IFS= read -r -d : toolkit; do
+        [ -z "$toolkit" ] || make_cuda_part $((n += 1)) "$toolkit"
+    done <<<"${STOKER_CUDA_TOOLKITS:-}:"
     in_chroot "cd /opt/stoker
         pip wheel -q --no-deps --no-build-isolation --wheel-dir /opt/wheel/raw \
             --config-settings=cmake.define.PKG_CONFIG_ARGN=--static \
@@ -131,7 +154,7 @@ report() {
     wheel=$(echo "$chroot"/opt/wheel/*.whl)
     size=$(stat -c %s "$wheel")
     say "$output/$(basename "$wheel"), $((size / 1024)) KiB"
-    if [ "$size" -gt 10485760 ] && [ -z "${STOKER_CUDA_OBJECTS:-}" ]; then
+    if [ "$size" -gt 10485760 ]; then
         echo "the wheel is over 10 MB" >&2
         return 1
     fi
