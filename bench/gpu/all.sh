@@ -5,7 +5,8 @@
 #   [LIMIT=SECONDS] bench/gpu/all.sh BIN DATA.stk OUT [STEP...]
 #
 # BIN holds stoker, gpu_compare, gpu_damage, gpu_stress, gpu_faults, bench_uploader, libstoker.so.0, libstoker_cuda13.so
-# and libstoker_feed.so, and may hold cuda11/libstoker_cuda11.so and a wheel of stoker. DATA.stk: photographs as tiles.
+# and libstoker_feed.so, with whatever libraries these need that the machine has not, and may hold
+# cuda11/libstoker_cuda11.so and wheels of stoker and cffi. DATA.stk: photographs as tiles.
 # Logs go to OUT, one a step, and the last lines of each to stdout. A step that fails, or runs out of its time, does not
 # stop the others; none begins after LIMIT. python3 is the one with torch.
 set -uo pipefail
@@ -42,25 +43,32 @@ machine() {
 
 # 50,000 pictures of 32x32 as raw records, and the photographs as JPEG files.
 prepare() {
-    python3 - "$work/raw" <<'PYTHON'
+    python3 - "$work" <<'PYTHON'
 import os, struct, sys
 head = b"BM" + struct.pack("<IHHI", 54 + 3072, 0, 0, 54) + struct.pack("<IiiHHIIiiII", 40, 32, 32, 1, 24, 0, 3072, 0, 0, 0, 0)
-for k in range(10):
-    os.makedirs(f"{sys.argv[1]}/{k}")
-for i in range(50000):
-    with open(f"{sys.argv[1]}/{i % 10}/{i:05}.bmp", "wb") as file:
-        file.write(head + os.urandom(3072))
+for name, n in (("raw", 50000), ("few", 500)):
+    for k in range(10):
+        os.makedirs(f"{sys.argv[1]}/{name}/{k}")
+    for i in range(n):
+        with open(f"{sys.argv[1]}/{name}/{i % 10}/{i:05}.bmp", "wb") as file:
+            file.write(head + os.urandom(3072))
 PYTHON
+    "$bin/stoker" pack --no-progress --encode raw "$work/few" "$work/few32.stk"
     "$bin/stoker" pack --no-progress --encode raw "$work/raw" "$work/raw32.stk"
-    rm -r "$work/raw"
+    rm -r "$work/raw" "$work/few"
     "$bin/stoker" extract --no-progress "$data" "$work/jpeg"
 }
 
 compare() {
     "$bin/gpu_compare" "$data" cuda 64 | grep -v ^ok
     STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
-    "$bin/gpu_compare" "$work/raw32.stk" cuda 1024 | tail -n 3
-    "$bin/gpu_damage" "$data" cuda 4 | tail -n 1
+    "$bin/gpu_compare" "$work/few32.stk" cuda 64 | tail -n 1
+}
+
+damage() {
+    "$bin/gpu_damage" "$data" cuda 4
+    STOKER_CUDA_KERNEL=plain "$bin/gpu_damage" "$data" cuda 4 2
+    STOKER_CUDA_PINNED=off "$bin/gpu_damage" "$data" cuda 2 3
 }
 
 # The part that nvcc 11.8 built.
@@ -130,8 +138,10 @@ one_core() {
 }
 
 small_training() {
-    train 2,3 --size 64 --steps 150
-    train 2,3 --size 64 --steps 150 --resident
+    for batch in 256 1024; do
+        train 2,3 --size 64 --batch $batch --steps 100
+        train 2,3 --size 64 --batch $batch --steps 100 --resident
+    done
 }
 
 cpu_training() {
@@ -152,7 +162,8 @@ python_package() {
 
 sanitizer() {
     command -v compute-sanitizer || { echo "skipped: no compute-sanitizer"; return; }
-    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_compare" "$work/raw32.stk" cuda 2048 | tail -n 4
+    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_compare" "$work/few32.stk" cuda 64 | tail -n 2
+    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_damage" "$data" cuda 2 5 | tail -n 2
     compute-sanitizer --tool racecheck --error-exitcode 3 "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=64 \
         resident=1 threads=1 seconds=0.2 | tail -n 4
 }
@@ -160,13 +171,14 @@ sanitizer() {
 step machine 30 4
 step prepare 60 3
 step compare 60 12
+step damage 40 6
 step compare_cuda11 45 5
 step faults 30 25
 step python_package 60 6
 step small_images 30 8
 step rates 40 10
 step one_core 120 8
-step small_training 60 3
+step small_training 100 8
 step cpu_training 50 2
 step peers 75 10
 step choices 40 8
