@@ -162,10 +162,12 @@ python_package() {
 
 sanitizer() {
     command -v compute-sanitizer || { echo "skipped: no compute-sanitizer"; return; }
-    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_compare" "$work/few32.stk" cuda 64 | tail -n 2
-    compute-sanitizer --tool memcheck --error-exitcode 3 "$bin/gpu_damage" "$data" cuda 2 5 | tail -n 2
-    compute-sanitizer --tool racecheck --error-exitcode 3 "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=64 \
-        resident=1 threads=1 seconds=0.2 | tail -n 4
+    local check=(compute-sanitizer --error-exitcode 3 --tool)
+    timeout 40 "${check[@]}" memcheck "$bin/gpu_damage" "$data" cuda 1 5 | tail -n 2
+    timeout 30 "${check[@]}" memcheck "$bin/bench_uploader" "$work/few32.stk" transform=padcrop batch=50 resident=1 threads=1 \
+        seconds=0.2 | tail -n 2
+    timeout 30 "${check[@]}" racecheck "$bin/bench_uploader" "$work/few32.stk" transform=padcrop batch=50 resident=1 threads=1 \
+        seconds=0.2 | tail -n 2
 }
 
 step machine 30 4
