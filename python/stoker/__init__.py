@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from stoker._loader import Loader, LoaderIterator
     from stoker._mix import Mix, Mixed
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
+    from stoker._per_sample import SampleContext, current_sample
     from stoker._stage import StageProgress, StageReport, evict, stage
     from stoker._steps import (
         AutoAugment,
@@ -90,6 +91,7 @@ _NAMES = {
     "_from_torchvision": "Translated from_torchvision timm",
     "_loader": "Loader LoaderIterator",
     "_mix": "Mix Mixed",
+    "_per_sample": "SampleContext current_sample",
     "_pack": "PackIssue PackProgress PackReport pack",
     "_stage": "StageProgress StageReport evict stage",
     "_steps": (
@@ -176,6 +178,7 @@ __all__ = [
     "StageProgress",
     "StageReport",
     "Staged",
+    "SampleContext",
     "StateError",
     "Step",
     "ThreadError",
@@ -193,6 +196,7 @@ __all__ = [
     "concat",
     "cpu",
     "evict",
+    "current_sample",
     "from_torchvision",
     "open",
     "pack",

@@ -38,6 +38,8 @@ class Core:
         self.keep = keep
         self.closing = False
         self.lock = threading.Lock()
+        self.holder = 0  # the thread that is in next() with the lock
+        self.close_later = False
         self.error = ffi.new("stk_error *")
         self.log = lib.stk_py_log_new()
         if not self.log:
@@ -77,6 +79,9 @@ class Core:
         if os.getpid() != self.pid:
             return
         self.closing = True  # a thread that waits in next() would take the lock again and again
+        if self.holder == threading.get_ident():
+            self.close_later = True  # the garbage collector ran in the midst of next(), which holds the lock
+            return
         with self.lock:
             if self.c is not None:
                 self._close(self.c)
@@ -98,9 +103,16 @@ class Core:
             with self.lock:
                 if self.closing:
                     continue
-                status = self._try_next(c)
-                if status == lib.STK_OK:
-                    return self.out[0]
+                self.holder = threading.get_ident()
+                try:
+                    status = self._try_next(c)
+                    raw = self.out[0]
+                finally:
+                    self.holder = 0
+            if self.close_later:
+                self.close()
+            if status == lib.STK_OK:
+                return raw
             if status == lib.STK_END:
                 return None
             if status != lib.STK_AGAIN:

@@ -341,7 +341,9 @@ class Dataset:
             if self.info(i).encoding != "array":
                 raise
             if box is not None or size is not None or flip or color != "rgb":
-                raise ArgumentError(f"record {i} is an array, given as it is: leave box, size, flip and color out") from None
+                raise ArgumentError(
+                    f"record {i} is an array, given as it is: leave box, size, flip and color out"
+                ) from None
             return self.array(i)
         width, height, channels = shape
         image: NDArray[np.uint8] = view(buffer, buffer.data, (height, width, channels), "|u1")
@@ -428,6 +430,10 @@ class Dataset:
     def _with(self, ids: NDArray[np.uint64]) -> Self:
         """The same open file, other records."""
         return type(self)(self._path, self._options, self._c(), ids, self._parts)
+
+    def _whole(self) -> Dataset:
+        """All records of what this is a selection of."""
+        return Dataset(self._path, self._options, self._c(), None, self._parts)
 
     def __add__(self, other: object) -> Dataset:
         """:func:`stoker.concat` of both."""
@@ -650,7 +656,7 @@ def concat(datasets: Iterable[Dataset]) -> Dataset:
     given = list(datasets)
     if not given or not all(isinstance(part, Dataset) for part in given):
         raise ArgumentError("concat: give one or more of what stoker.open() returns")
-    whole = [Dataset(d._path, d._options, d._c(), None, d._parts) for d in given]
+    whole = [d._whole() for d in given]
     handles = [d._c() for d in whole]
     out = ffi.new("stk_dataset **")
     call(lib.stk_dataset_concat, ffi.new("stk_dataset *[]", handles), len(handles), out)

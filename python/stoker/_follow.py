@@ -28,7 +28,7 @@ class MaskedCore(Core):
 
     def __init__(self, images: Core, masks: dict[str, HostCore], dataset_ids: dict[str, str]) -> None:
         # Not Core's own __init__: this one opens nothing itself.
-        self.pid, self.dataset_c, self.lock = images.pid, images.dataset_c, images.lock
+        self.pid, self.dataset_c = images.pid, images.dataset_c
         self._images, self._masks, self._dataset_ids = images, masks, dataset_ids
 
     @property

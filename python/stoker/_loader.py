@@ -11,9 +11,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
-import numpy as np
-
-from stoker import _distributed, _follow, _torch_names
+from stoker import _choices, _distributed, _follow, _per_sample, _torch_names
 from stoker._ahead import Ahead, Item
 from stoker._batch import BatchInfo, Converter, Form, import_torch
 from stoker._core import Core, DeviceCore, HostCore, new_device_options
@@ -109,6 +107,11 @@ class Loader:
             (``ds.masks``) come as uint8 (n, height, width), cropped and flipped as their images, with the nearest
             filter; columns of boxes (``ds.boxes``) as a list of float32 (k, 4), moved along and clipped, and
             "NAME_kept", the rows that are still in the picture.
+        sample_transform: a callable that takes one image (uint8, height x width x channels, after the transform;
+            as it is stored, of any size, without one) and returns what the batch is stacked from: an array, a
+            tensor, or anything else, which comes as a list. Runs on num_threads Python threads, ahead of the
+            loop; its time is in :meth:`stats`. :func:`stoker.current_sample` tells it which sample it has, with
+            a seed of its own.
         on_batch: a callable that takes what the loop would have got (a tuple or dict) and returns what it
             gets; runs in a thread of its own, one batch after the other, ahead of the loop.
         weights: one number a record, or "balanced" (each class equally often): drawn with replacement.
@@ -122,8 +125,8 @@ class Loader:
         read_ahead_bytes: budget of bytes asked for ahead of the decoders.
 
     A data set of arrays (from HDF5 or .npy) gives batches of arrays: their own type, shape (batch, ...), nothing
-    done to them; transform, dtype and layout are to be left out. All must have the type and shape of the first; one
-    that differs is a bad record, handled as on_bad says.
+    done to them; transform, dtype and layout are to be left out. All must have the type and shape of the first;
+    one that differs is a bad record, handled as on_bad says.
 
     torch's DataLoader arguments work too: num_workers, pin_memory, prefetch_factor, persistent_workers,
     drop_last, sampler; collate_fn is refused with the reason.
@@ -148,6 +151,7 @@ class Loader:
         last: Last = "keep",
         on_bad: OnBad = "error",
         columns: Optional[Sequence[str]] = None,
+        sample_transform: Optional[Callable[[Any], Any]] = None,
         on_batch: Optional[Callable[[Any], Any]] = None,
         weights: Union[str, ArrayLike, None] = None,
         n_draws: Optional[int] = None,
@@ -193,19 +197,19 @@ class Loader:
             mean, std = mean if mean is not None else t.mean, std if std is not None else t.std
             options["on_batch"] = _after(t.rest, on_batch) if t.rest else on_batch
         self._options = options
-        self._order = _order(options, order, self._transform)
-        self._batch_size = _batch_size(batch_size, dataset, options, repeats)
+        self._order = _choices.order(options, order, self._transform)
+        self._batch_size = _choices.batch_size(batch_size, dataset, options, repeats)
         self._rank, self._world = _distributed.rank_and_world(options["rank"], options["world"])
         self._device = None if device is None else str(device)
         self._gpu = {"decode": decode, "resident": resident, "resident_bytes": resident_bytes}
         constant(DECODES, "decode", decode)
         constant(RESIDENTS, "resident", resident)
         if dataset._begins_with_array():
-            _refuse_for_arrays(dtype=dtype, layout=layout, channels_last=channels_last, mean=mean, std=std)
+            _choices.refuse_for_arrays(dtype=dtype, layout=layout, channels_last=channels_last, mean=mean, std=std)
             self._dtype, self._layout, self._permute = "uint8", "NHWC", False  # as they are, says that to C
         else:
             self._dtype = dtype or "uint8"
-            self._layout, self._permute = _layout(layout, channels_last, self._device, self._dtype)
+            self._layout, self._permute = _choices.layout(layout, channels_last, self._device, self._dtype)
         self._mean, self._std = mean, std
         self._norm_v2 = constant({"v1": 0, "v2": 1}, "norm", norm) == 1
         self._on_bad = on_bad
@@ -216,6 +220,10 @@ class Loader:
         self._generation = 0
         self._batch: Optional[BatchInfo] = None
         self._on_batch: Optional[Callable[[Any], Any]] = options["on_batch"]
+        self._sample_transform = sample_transform
+        self._per_sample: Optional[_per_sample.PerSample] = None
+        if sample_transform is not None:
+            self._check_sample_transform()
         self._ahead: Optional[Ahead] = None
         self._ahead_state: Optional[str] = None  # after the last batch that the loop got
         self._open()
@@ -338,8 +346,13 @@ class Loader:
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         """Counters since the Loader was made. Times in seconds: ``read_s``, ``decode_s`` and
         ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited. On a GPU also
-        what was uploaded and resident, and ``decode``: which side decodes, and why."""
-        return self._core.stats()
+        what was uploaded and resident, and ``decode``: which side decodes, and why. With sample_transform=
+        ``sample_transform_s``, a sum over its threads."""
+        stats = self._core.stats()
+        if self._per_sample is not None:
+            stats.update(self._per_sample.stats.as_dict())
+            stats["bad_samples"] = int(stats["bad_samples"]) + self._per_sample.stats.bad
+        return stats
 
     # What it is made of
 
@@ -408,6 +421,8 @@ class Loader:
     def close(self) -> None:
         """Stops the threads. Batches that you keep stay valid. Happens by itself at the end."""
         self._stop_ahead()
+        if self._per_sample is not None:
+            self._per_sample.close()
         self._core.close()
 
     def __enter__(self) -> Loader:
@@ -445,13 +460,21 @@ class Loader:
         if opened is not None:
             self._core, self._convert = opened
         else:
-            convert = Converter(dataset_c, form, os.getpid())
+            kind = _per_sample.PicksConverter if self._gets_whole_images() else Converter
+            raw.gather_picks = self._gets_whole_images()
+            if self._sample_transform is not None:  # it gets NumPy arrays, height x width x channels
+                form = form._replace(device=None, layout="NHWC", permute=False)
+                raw.layout = LAYOUTS["NHWC"]
+            convert = kind(dataset_c, form, os.getpid())
             self._core, self._convert = HostCore(dataset_c, raw, keep), convert
         weakref.finalize(self, self._core.close)
         self._follow(raw, keep, masks)
+        if self._sample_transform is not None:
+            self._add_per_sample(raw)
 
     def _on_device(self) -> bool:
-        return self._device is not None and self._device.split(":")[0] in ("cuda", "dummy")
+        on_device = self._device is not None and self._device.split(":")[0] in ("cuda", "dummy")
+        return on_device and self._sample_transform is None
 
     def _open_device(
         self, dataset_c: Any, raw: Any, keep: tuple[Any, ...], form: Form
@@ -491,6 +514,42 @@ class Loader:
         self._open()
         self._resized = False
         self._set_epoch(epoch)
+
+    def _check_sample_transform(self) -> None:
+        _per_sample.check(
+            self._transform,
+            masks=self._mask_names(),
+            on_bad=self._on_bad,
+            n_views=self._n_views,
+            dtype=self._dtype,
+            decode=str(self._gpu["decode"]),
+        )
+        if self._on_batch is None:
+            self._on_batch = _as_it_is  # makes a thread work ahead of the loop
+
+    def _gets_whole_images(self) -> bool:
+        return self._sample_transform is not None and isinstance(self._transform, AsStored)
+
+    def _add_per_sample(self, raw: Any) -> None:
+        """Sends images through the user's callable."""
+        assert self._sample_transform is not None
+        d = self._dataset
+        whole = (d._whole(), self._transform, raw) if self._gets_whole_images() else None
+        threads = self._options["num_threads"] or int(lib.stk_cpu_usable_threads())
+        per_sample = _per_sample.PerSample(
+            self._convert,
+            self._sample_transform,
+            seed=int(self._options["seed"]),
+            threads=threads,
+            n_views=self._n_views,
+            device=self._device,
+            on_bad=self._on_bad,
+            whole=whole,
+        )
+        if self._per_sample is not None:  # opened anew for another size
+            per_sample.stats = self._per_sample.stats
+            self._per_sample.close()
+        self._per_sample = self._convert = per_sample
 
     def _described(self) -> list[Any]:
         masks = self._mask_names()
@@ -567,14 +626,16 @@ class Loader:
         raw.batch_size = self._batch_size
         threads = options["num_threads"]
         raw.n_threads = (
-            _distributed.default_threads(self._world) if threads is None else _positive("num_threads", threads)
+            _distributed.default_threads(self._world)
+            if threads is None
+            else _choices.positive("num_threads", threads)
         )
         keep = self._transform._fill(ffi.addressof(raw, "transform"), self._dataset.mode)
         raw.dtype = constant(DTYPES, "dtype", self._dtype)
         raw.layout = LAYOUTS[self._layout]
         for name, values in (("mean", self._mean), ("std", self._std)):
             if values is not None:
-                setattr(raw, name, _three(name, values))
+                setattr(raw, name, _choices.three(name, values))
         raw.norm_v2 = self._norm_v2
         raw.order = ORDERS[self._order]
         if not 0 <= int(options["seed"]) < 2**64:
@@ -588,17 +649,20 @@ class Loader:
             keep += (ids,)
             raw.indices, raw.n_indices = ffi.from_buffer("uint64_t[]", ids), len(ids)
         if self._order == "weighted":
-            weights = _weights(options["weights"], self._dataset)
+            weights = _choices.weights(options["weights"], self._dataset)
             keep += (weights,)
             raw.weights = ffi.from_buffer("double[]", weights)
             raw.n_draws = int(options["n_draws"] or 0)
-        raw.repeats, raw.n_views = _positive("repeats", self._repeats), _positive("n_views", self._n_views)
+        raw.repeats, raw.n_views = (
+            _choices.positive("repeats", self._repeats),
+            _choices.positive("n_views", self._n_views),
+        )
         if self._page_window is not None:
-            raw.page_window = _positive("page_window", self._page_window)
+            raw.page_window = _choices.positive("page_window", self._page_window)
         if options["prefetch"] is not None:
-            raw.n_ahead = _positive("prefetch", options["prefetch"])
+            raw.n_ahead = _choices.positive("prefetch", options["prefetch"])
         if self._read_ahead_bytes is not None:
-            raw.read_ahead_bytes = _positive("read_ahead_bytes", self._read_ahead_bytes)
+            raw.read_ahead_bytes = _choices.positive("read_ahead_bytes", self._read_ahead_bytes)
         numeric = [c.number for c in self._described() if c.dtype is not None and c.n_items > 0]
         if numeric:
             numbers = ffi.new("uint32_t[]", numeric)
@@ -654,6 +718,10 @@ def _plain_transform(transform: Transform) -> Transform:
     return transform.transform if isinstance(transform, Translated) else transform
 
 
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
 def _after(rest: Sequence[Callable[[Any], Any]], on_batch: Optional[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     """torchvision's untranslated steps on the images of a batch, then the user's own callable."""
 
@@ -667,72 +735,6 @@ def _after(rest: Sequence[Callable[[Any], Any]], on_batch: Optional[Callable[[An
     return run
 
 
-def _order(options: Mapping[str, Any], order: Optional[str], transform: Transform) -> str:
-    """One order out of shuffle=, order= and weights=, which must not contradict each other."""
-    shuffle = options["shuffle"]
-    if options["weights"] is not None:
-        if order not in (None, "weighted") or shuffle is False:
-            raise ArgumentError(
-                "weights= draws samples at random; it goes with neither shuffle=False nor another order="
-            )
-        return "weighted"
-    if options["n_draws"] is not None:
-        raise ArgumentError("n_draws= goes with weights= only")
-    if order is not None:
-        constant(ORDERS, "order", order)
-        if order == "weighted":
-            raise ArgumentError('order="weighted" needs weights=')
-        if shuffle is not None and shuffle != (order != "sequential"):
-            raise ArgumentError(f"shuffle={shuffle} contradicts order={order!r}; give one of them")
-        return order
-    if shuffle is None:
-        shuffle = transform.shuffles
-    return "shuffle" if shuffle else "sequential"
-
-
-def _batch_size(batch_size: Any, dataset: Dataset, options: Mapping[str, Any], repeats: int) -> int:
-    """As torch does, a batch larger than the data set is one batch of all of it."""
-    size = _positive("batch_size", batch_size)
-    n = len(dataset) * _positive("repeats", repeats)
-    if options["weights"] is not None and options["n_draws"] is not None:
-        n = _positive("n_draws", options["n_draws"])
-    if n == 0:
-        raise ArgumentError(f"{dataset!r}: nothing to load")
-    if options["last"] == "drop" and size > n:
-        raise ArgumentError(f'batch_size={size} with last="drop": {n} samples do not fill one batch')
-    return min(size, n)
-
-
-def _refuse_for_arrays(**options: Any) -> None:
-    """Arrays are delivered as they are, in their own type."""
-    for name, value in options.items():
-        if value is not None:
-            raise ArgumentError(f"{name}={value!r}: the records are arrays, which keep type and shape; leave {name} out")
-
-
-def _layout(
-    layout: Optional[str], channels_last: Optional[bool], device: Optional[str], dtype: str
-) -> tuple[str, bool]:
-    """(layout in memory, whether NHWC memory is shown with shape NCHW)."""
-    if layout is not None:
-        constant(LAYOUTS, "layout", layout)
-    constant(DTYPES, "dtype", dtype)
-    if device is None:
-        if channels_last is not None:
-            named = "NHWC" if channels_last else "NCHW"
-            if layout not in (None, named):
-                raise ArgumentError(
-                    f"channels_last={channels_last} contradicts layout={layout!r} for NumPy arrays"
-                )
-            return named, False
-        return layout or "NHWC", False
-    if layout == "NHWC":
-        return "NHWC", False
-    if channels_last is None:
-        channels_last = dtype == "uint8"  # as decoded: another order would cost a pass
-    return ("NHWC", True) if channels_last else ("NCHW", False)
-
-
 def _torch_or_none() -> Any:
     """torch where it can use a GPU."""
     try:
@@ -740,36 +742,3 @@ def _torch_or_none() -> Any:
     except ArgumentError:
         return None
     return torch if torch.cuda.is_available() else None
-
-
-def _positive(option: str, value: Any) -> int:
-    number = int(value)
-    if number != value or not 1 <= number < 2**32:
-        raise ArgumentError(f"{option}={value!r}: give a whole number, 1 or more")
-    return number
-
-
-def _three(option: str, values: Sequence[float]) -> list[float]:
-    numbers = [float(v) for v in values]
-    if len(numbers) == 1:
-        numbers *= 3
-    if len(numbers) != 3 or not all(np.isfinite(numbers)) or (option == "std" and min(numbers) <= 0):
-        raise ArgumentError(
-            f"{option}={values!r}: give one number a channel" + (", above 0" if option == "std" else "")
-        )
-    return numbers
-
-
-def _weights(weights: Any, dataset: Dataset) -> Any:
-    if isinstance(weights, str):
-        if weights != "balanced":
-            raise ArgumentError(f'weights={weights!r}: give one number a record, or "balanced"')
-        labels = dataset.labels
-        if labels is None or (labels < 0).any():
-            raise ArgumentError('weights="balanced": not every record has a label')
-        counts = np.bincount(labels)
-        return 1.0 / counts[labels].astype(np.float64)
-    array = np.ascontiguousarray(weights, np.float64)
-    if array.shape != (len(dataset),):
-        raise ArgumentError(f"weights: shape {array.shape}, but there are {len(dataset)} records")
-    return array

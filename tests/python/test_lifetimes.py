@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -207,3 +209,25 @@ def test_on_batch_state_counts_delivered_batches(tiny: Path) -> None:
     third.load_state_dict(again.state_dict())
     seen += [n for images, _ in third for n in images[:, 0, 0, 0].tolist()]
     assert seen == whole
+
+
+def test_the_garbage_collector_may_run_anywhere(tiny: Path) -> None:
+    """Loaders in reference cycles are collected by whichever thread allocates next, also one of their own in the
+    midst of its work: no lock may be waited for there."""
+    script = """
+import gc, sys
+import stoker
+
+ds = stoker.open(sys.argv[1])
+gc.set_threshold(1, 1, 1)
+for i in range(60):
+    mine = {"on_batch": lambda batch: batch} if i % 3 == 0 else {}
+    mine = {"sample_transform": lambda image: image} if i % 3 == 1 else mine
+    loader = stoker.Loader(ds, 4, transform=stoker.Resize(8), num_threads=2, **mine)
+    loader.cycle = loader
+    next(iter(loader))
+    del loader
+print("ok")
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tiny)], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
