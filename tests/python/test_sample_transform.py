@@ -240,3 +240,12 @@ def test_threads_end(photos: Path) -> None:
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= before
+
+
+def test_arrays(tmp_path: Path) -> None:
+    arrays = [np.arange(i, i + 5 + i % 3, dtype=np.float32) for i in range(10)]
+    with stoker.Writer(tmp_path / "x.stk") as writer:
+        writer.extend(arrays)
+    loader = stoker.Loader(stoker.open(tmp_path / "x.stk"), 4, sample_transform=lambda a: a[:5], shuffle=False)
+    got = np.concatenate([images for images, _ in loader])
+    np.testing.assert_array_equal(got, np.stack([a[:5] for a in arrays]))
