@@ -35,8 +35,8 @@ PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class Sample(NamedTuple):
-    """One record: ``image`` is HWC uint8 (an array as it is where the record is one), ``label`` None where there is
-    none, ``columns`` by name."""
+    """One record: ``image`` is HWC uint8 (an array as it is where the record is one), ``label`` None where there
+    is none, ``columns`` by name."""
 
     image: NDArray[Any]
     label: Optional[int]
@@ -320,7 +320,8 @@ class Dataset:
         ignore_damage: deliver what the decoder gave although it complained.
 
         Returns uint8 of shape (height, width, channels): 3 channels, or 1 when packed with mode="L". A record
-        that is an array is given as it is (:meth:`array`); nothing can be asked for then. Raises IndexError; ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
+        that is an array is given as it is (:meth:`array`); nothing can be asked for then. Raises IndexError;
+        ArgumentError for a box outside; DamagedError, ImageError, ChecksumError.
         """
         request = ffi.new("stk_image_request *")
         lib.stk_image_request_init(request)
