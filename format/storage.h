@@ -29,6 +29,8 @@ typedef struct stk_row {
     uint8_t orientation; /* 1..8 */
     uint8_t channels;    /* 1 or 3 as delivered; 0 for arrays */
     uint8_t has_xxh3;    /* 0 for foreign containers without checksums */
+    const stk_array *array; /* STK_ENCODING_ARRAY: the payload is the elements of such an array alone; the storage's.
+                               NULL: it begins with a header (array_layout.h) */
 } stk_row;
 
 typedef struct stk_storage stk_storage;
@@ -85,8 +87,6 @@ struct stk_storage {
     const char *road;     /* one clause; NULL = the reader's own mmap/pread */
     uint64_t chunk_rows;  /* rows that are decoded together; 0 or 1: each by itself */
     const char *slow;     /* what is slow about random order, and what to do; NULL = nothing */
-    const stk_array *array; /* rows of STK_ENCODING_ARRAY hold the elements alone, all of this type and shape; NULL:
-                               each begins with a header of its own (array_layout.h) */
     const char *contents; /* what else the file holds, a line each, for people; NULL = nothing */
 };
 

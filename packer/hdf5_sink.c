@@ -55,6 +55,7 @@ stk_status stk_hdf5_sink_open(const stk_hdf5_sink_options *o, stk_hdf5_sink **ou
         .width = o->size.width,
         .height = o->size.height,
         .channels = o->size.channels,
+        .array = o->size.arrays ? &o->size.array : NULL,
         .chunk_images = o->chunk_images,
         .filter = o->filter,
         .n_threads = o->n_threads,

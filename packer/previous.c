@@ -106,7 +106,7 @@ stk_status stk_previous_compare_tables(stk_previous *p, const uint8_t *blob, siz
 static bool fits(const stk_previous *p, const stk_row *row)
 {
     /* An HDF5 file has arrays without the header that a record begins with. */
-    if (row->encoding == STK_ENCODING_ARRAY && p->storage->array != NULL) return false;
+    if (row->array != NULL) return false;
     bool small = (uint64_t)row->width * row->height <= STK_SHARED_TABLES_PIXELS;
     return p->same_tables || row->encoding != STK_ENCODING_TILES || !small;
 }

@@ -94,7 +94,7 @@ bool stk_settle_by_reading(const stk_sources *sources, const stk_source *source,
     }
     case STK_READ_NOT_A_FILE: call_bad(p, STK_ERR_IMAGE, "not-an-image", "a pipe, socket or device"); break;
     case STK_READ_TOO_LARGE:
-        call_bad(p, STK_ERR_LIMIT, "too-large", "larger than max_file_bytes allows");
+        call_bad(p, STK_ERR_LIMIT, "too-large", "larger than --max-file (in Python max_file_bytes) allows");
         return true;
     }
     /* Without its content only the name tells what it was to be. */

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The records of an HDF5 file as sources. Pixels come as PNM, so that everything a pack can do with a picture
- * (resize, encode, mode) works on them; encoded pictures and arrays come as they are. */
+ * (resize, encode, mode) works on them; tiles come as JPEGs of the same coefficients, other encoded pictures and arrays
+ * as they are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buffer.h"
 #include "common/fail.h"
+#include "common/hash.h"
 #include "format/array_layout.h"
 #include "format/storage.h"
 #include "packer/source_store.h"
 #include "packer/table.h"
+#include "packer/tiles_source.h"
 
 typedef struct store_dataset {
     stk_source_store base;
     stk_storage *storage;
+    stk_tiles_source *tiles;
 } store_dataset;
 
-static stk_status read_payload(stk_storage *s, uint64_t i, const stk_row *row, uint8_t *out, stk_error *error)
+static stk_status fetch_payload(stk_storage *s, uint64_t i, const stk_row *row, uint8_t *out, stk_error *error)
 {
     stk_file file;
     uint64_t size;
@@ -26,6 +30,24 @@ static stk_status read_payload(stk_storage *s, uint64_t i, const stk_row *row, u
     if (row->offset == UINT64_MAX) return s->ops->fetch(s, i, row, out, error);
     STK_TRY(s->ops->file(s, row->file, &file, &size, error));
     return stk_file_read_at(&file, out, (size_t)row->n_bytes, row->offset, error);
+}
+
+/* A record that was damaged on disk must not get a new, fitting checksum here. */
+static stk_status read_payload(stk_storage *s, uint64_t i, const stk_row *row, uint8_t *out, stk_error *error)
+{
+    STK_TRY(fetch_payload(s, i, row, out, error));
+    if (!row->has_xxh3 || stk_hash64(out, (size_t)row->n_bytes) == row->xxh3) return STK_OK;
+    return stk_fail(error, STK_ERR_CHECKSUM, "the record does not match its checksum");
+}
+
+static stk_status read_tiles(store_dataset *d, uint64_t i, const stk_row *row, stk_buffer *out, stk_error *error)
+{
+    stk_buffer payload = {0};
+    stk_status status = stk_buffer_resize(&payload, (size_t)row->n_bytes, error);
+    if (status == STK_OK) status = read_payload(d->storage, i, row, payload.data, error);
+    if (status == STK_OK) status = stk_tiles_source_jpeg(d->tiles, row, payload.data, out, error);
+    stk_buffer_free(&payload);
+    return status;
 }
 
 static stk_status read_entry(stk_source_store *self, uint64_t position, stk_buffer *out, stk_error *error)
@@ -37,9 +59,10 @@ static stk_status read_entry(stk_source_store *self, uint64_t position, stk_buff
     if (row.encoding == STK_ENCODING_RAW)
         snprintf(head, sizeof head, "P%c %u %u 255\n", row.channels == 1 ? '5' : '6', row.width, row.height);
     if (row.n_bytes > SIZE_MAX / 2) return stk_fail(error, STK_ERR_LIMIT, "a record is too large");
+    if (row.encoding == STK_ENCODING_TILES) return read_tiles((store_dataset *)self, position, &row, out, error);
     out->n_bytes = 0;
-    if (row.encoding == STK_ENCODING_ARRAY && s->array != NULL)
-        STK_TRY(stk_array_put_header(s->array->type, s->array->n_dims, s->array->shape, out, error));
+    if (row.array != NULL)
+        STK_TRY(stk_array_put_header(row.array->type, row.array->n_dims, row.array->shape, out, error));
     if (head[0] != '\0') STK_TRY(stk_buffer_append(out, head, strlen(head), error));
     size_t n = out->n_bytes;
     STK_TRY(stk_buffer_resize(out, n + (size_t)row.n_bytes, error));
@@ -55,13 +78,15 @@ static uint64_t entry_size(stk_source_store *self, uint64_t position)
 
 static bool is_decoded(stk_source_store *self, uint64_t position)
 {
-    (void)self, (void)position;
-    return true;
+    stk_storage *s = ((store_dataset *)self)->storage;
+    stk_row row;
+    return s->ops->row(s, position, &row, NULL) == STK_OK && row.encoding == STK_ENCODING_RAW;
 }
 
 static void close_store(stk_source_store *self)
 {
     store_dataset *d = (store_dataset *)self;
+    stk_tiles_source_close(&d->tiles);
     stk_storage_close(&d->storage);
     free(d);
 }
@@ -137,10 +162,6 @@ static stk_status read_labels(stk_storage *s, stk_sources *out, stk_error *error
     for (uint64_t i = 0; i < s->n_rows; i++) {
         stk_row row;
         STK_TRY(s->ops->row(s, i, &row, error));
-        if (row.encoding == STK_ENCODING_TILES)
-            return stk_fail(error, STK_ERR_UNSUPPORTED,
-                            "record %llu is tiles already; read the file as it is, or export it",
-                            (unsigned long long)i);
         out->labels[i] = row.label;
     }
     for (; out->n_classes < s->n_classes; out->n_classes++) {
@@ -160,6 +181,7 @@ stk_status stk_store_dataset(const char *path, const stk_pack_options *o, stk_so
     d->base = (stk_source_store){read_entry, entry_size, close_store, is_decoded};
     out->store = &d->base;
     STK_GOTO(stk_storage_open(path, o->source, &d->storage, error));
+    STK_GOTO(stk_tiles_source_open(d->storage, o->max_pixels, &d->tiles, error));
     STK_GOTO(read_names(d->storage, &names, error));
     STK_GOTO(stk_store_list(out, path, &names, d->storage->n_rows, error));
     STK_GOTO(read_labels(d->storage, out, error));

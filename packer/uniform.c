@@ -2,6 +2,8 @@
 #include "packer/uniform.h"
 
 #include "common/fail.h"
+#include "format/array_layout.h"
+#include "format/hdf5/hdf5_writer.h"
 #include "packer/image_plan.h"
 
 /* Of 128 images one is looked at, within these bounds, in stretches that are spread evenly: class folders come one
@@ -16,6 +18,23 @@ typedef struct search {
     bool decided; /* nothing that comes can change the answer */
 } search;
 
+static bool like_array(const stk_uniform *size, const stk_record *r, stk_array *array)
+{
+    if (r->encoding != STK_ENCODING_ARRAY || stk_array_view(r->payload, r->n_bytes, array, NULL) != STK_OK) return false;
+    return !size->found || (size->arrays && stk_array_same(array, &size->array));
+}
+
+/* Arrays among images, or of another type or shape: nothing common. */
+static void look_at_array(search *s, const stk_record *r)
+{
+    stk_array array;
+    s->differs = !like_array(&s->size, r, &array) || !stk_hdf5_takes_array(&array);
+    s->decided = s->differs;
+    if (s->differs || s->size.found) return;
+    array.data = NULL;
+    s->size = (stk_uniform){.found = true, .arrays = true, .array = array};
+}
+
 static stk_status look_at(void *user, const stk_source *source, const stk_product *product, stk_error *error)
 {
     search *s = user;
@@ -24,6 +43,10 @@ static stk_status look_at(void *user, const stk_source *source, const stk_produc
     (void)error;
     if (product->fate != STK_FATE_RECORD) return STK_OK;
     const stk_record *r = &product->record;
+    if (r->encoding == STK_ENCODING_ARRAY || s->size.arrays) {
+        look_at_array(s, r);
+        return s->decided ? STK_ERR_CANCELLED : STK_OK;
+    }
     /* The record's size is turned already, as the options say. */
     stk_image_info info = {.encoding = r->encoding,
                            .width = r->width,
@@ -31,10 +54,10 @@ static stk_status look_at(void *user, const stk_source *source, const stk_produc
                            .channels = r->channels,
                            .orientation = 1};
     stk_image_plan_make(s->options, &info, &plan);
-    if (!s->size.found) s->size = (stk_uniform){true, plan.target_width, plan.target_height, plan.channels};
+    if (!s->size.found) s->size = (stk_uniform){.found = true, .width = plan.target_width, .height = plan.target_height,
+                                                .channels = plan.channels};
     if (plan.channels > s->size.channels) s->size.channels = plan.channels; /* grey ones are widened */
-    s->differs = r->encoding == STK_ENCODING_ARRAY || plan.target_width != s->size.width ||
-                 plan.target_height != s->size.height;
+    s->differs = plan.target_width != s->size.width || plan.target_height != s->size.height;
     bool all_channels = s->options->mode == STK_MODE_L || s->size.channels == 3;
     s->decided = s->differs || (s->options->resize == STK_RESIZE_EXACT && all_channels);
     return s->decided ? STK_ERR_CANCELLED : STK_OK;
@@ -107,7 +130,10 @@ stk_status stk_uniform_find(const stk_pipeline *pipeline, const stk_pack_options
 
 bool stk_uniform_holds(stk_uniform *size, const stk_record *r)
 {
-    bool same_size = r->encoding == STK_ENCODING_RAW && r->width == size->width && r->height == size->height;
+    stk_array array;
+    if (size->arrays && like_array(size, r, &array)) return true;
+    bool same_size = !size->arrays && r->encoding == STK_ENCODING_RAW && r->width == size->width &&
+                     r->height == size->height;
     if (same_size && r->channels == size->channels) return true;
     if (same_size)
         size->channels = 3;

@@ -224,7 +224,7 @@ stk_status stk_dataset_record(const stk_dataset *d, uint64_t i, stk_record_info 
         .channels = row.channels,
         .orientation = row.orientation,
         .encoding = (stk_encoding)row.encoding,
-        .n_bytes = row.n_bytes + stk_array_bare_head(d, &row),
+        .n_bytes = row.n_bytes + stk_array_bare_head(&row),
         .offset = row.offset,
         .xxh3 = row.xxh3,
         .shard = row.file,
@@ -304,9 +304,8 @@ stk_status stk_dataset_payload(const stk_dataset *d, uint64_t i, stk_buffer *out
     const uint8_t *data;
     stk_payload_begin_round(&bench->payload);
     stk_status status = stk_payload_get(d->payload, &bench->payload, i, &row, &data, error);
-    if (status == STK_OK && stk_array_bare_head(d, &row) > 0)
-        status = stk_array_put_header(d->storage->array->type, d->storage->array->n_dims, d->storage->array->shape, out,
-                                      error);
+    if (status == STK_OK && row.array != NULL)
+        status = stk_array_put_header(row.array->type, row.array->n_dims, row.array->shape, out, error);
     if (status == STK_OK && row.n_bytes > 0) status = stk_buffer_append(out, data, (size_t)row.n_bytes, error);
     if (status != STK_OK) stk_dataset_name_record(d, i, error);
     stk_dataset_give_bench(d, bench);

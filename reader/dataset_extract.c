@@ -64,7 +64,7 @@ static stk_status extract(const stk_dataset *d, stk_workbench *bench, uint64_t i
     }
     if (row->encoding == STK_ENCODING_ARRAY) {
         stk_array array;
-        STK_TRY(stk_array_of_row(d, row, data, &array, error));
+        STK_TRY(stk_array_of_row(row, data, &array, error));
         return stk_npy_from_array(&array, out, error);
     }
     STK_TRY(stk_buffer_resize(out, (size_t)row->n_bytes, error));

@@ -147,7 +147,7 @@ static stk_status check_deep(const stk_dataset *d, stk_workbench *bench, stk_row
     STK_TRY(stk_row_resolve(bench->codec, data, row, error));
     if (row->encoding == STK_ENCODING_ARRAY) {
         stk_array array;
-        return stk_array_of_row(d, row, data, &array, error);
+        return stk_array_of_row(row, data, &array, error);
     }
     if (row->encoding == STK_ENCODING_TILES || row->encoding == STK_ENCODING_RAW)
         return render_whole(d, bench, row, data, error);

@@ -7,24 +7,21 @@
 #include "common/fail.h"
 #include "format/array_layout.h"
 
-stk_status stk_array_of_row(const stk_dataset *d, const stk_row *row, const uint8_t *data, stk_array *out,
-                            stk_error *error)
+stk_status stk_array_of_row(const stk_row *row, const uint8_t *data, stk_array *out, stk_error *error)
 {
     if (row->encoding != STK_ENCODING_ARRAY)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "is an image, not an array");
-    if (d->storage->array == NULL) return stk_array_view(data, (size_t)row->n_bytes, out, error);
-    *out = *d->storage->array;
+    if (row->array == NULL) return stk_array_view(data, (size_t)row->n_bytes, out, error);
+    *out = *row->array;
     out->data = data;
     if (row->n_bytes == out->n_bytes) return STK_OK;
     return stk_fail(error, STK_ERR_CORRUPT, "an array of %llu bytes, where %zu belong",
                     (unsigned long long)row->n_bytes, out->n_bytes);
 }
 
-size_t stk_array_bare_head(const stk_dataset *d, const stk_row *row)
+size_t stk_array_bare_head(const stk_row *row)
 {
-    const stk_array *a = d->storage->array;
-    if (a == NULL || row->encoding != STK_ENCODING_ARRAY) return 0;
-    return stk_array_head_bytes(a->n_dims);
+    return row->array == NULL ? 0 : stk_array_head_bytes(row->array->n_dims);
 }
 
 static stk_status copy_array(const stk_dataset *d, stk_workbench *bench, uint64_t i, const stk_row *row,
@@ -35,7 +32,7 @@ static stk_status copy_array(const stk_dataset *d, stk_workbench *bench, uint64_
     if (row->encoding != STK_ENCODING_ARRAY)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "is an image, not an array");
     STK_TRY(stk_payload_get(d->payload, &bench->payload, i, row, &data, error));
-    STK_TRY(stk_array_of_row(d, row, data, out, error));
+    STK_TRY(stk_array_of_row(row, data, out, error));
     STK_TRY(stk_buffer_resize(buffer, out->n_bytes, error));
     if (out->n_bytes > 0) memcpy(buffer->data, out->data, out->n_bytes);
     out->data = buffer->data;

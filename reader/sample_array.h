@@ -8,10 +8,9 @@
 
 /* The array of a row whose payload lies at data; out->data points into it. STK_ERR_UNSUPPORTED for images,
  * STK_ERR_CORRUPT for a header that does not fit. */
-stk_status stk_array_of_row(const stk_dataset *dataset, const stk_row *row, const uint8_t *data, stk_array *out,
-                            stk_error *error);
+stk_status stk_array_of_row(const stk_row *row, const uint8_t *data, stk_array *out, stk_error *error);
 
-/* Bytes that a row's payload has before the elements in a .stk shard but not here (stk_storage.array). */
-size_t stk_array_bare_head(const stk_dataset *dataset, const stk_row *row);
+/* Bytes that a row's payload would have before the elements in a .stk shard; 0 when it has them (stk_row.array). */
+size_t stk_array_bare_head(const stk_row *row);
 
 #endif

@@ -28,7 +28,7 @@ static stk_status arrays_run(const stk_work_env *env, stk_workbench *bench, cons
                         "is an image, but record %llu, the first one, is an array; load them apart, each with a "
                         "selection of its own",
                         (unsigned long long)env->array_id);
-    STK_TRY(stk_array_of_row(env->dataset, item->row, item->data, &array, error));
+    STK_TRY(stk_array_of_row(item->row, item->data, &array, error));
     if (!stk_array_same(&array, &env->array))
         return stk_fail(error, STK_ERR_ARGUMENT,
                         "is %s, but record %llu, the first one, is %s; arrays of a batch must have one type and shape",
@@ -41,10 +41,10 @@ static stk_status arrays_run(const stk_work_env *env, stk_workbench *bench, cons
 const stk_work stk_work_arrays = {.name = "arrays", .fixed = true, .size = arrays_size, .run = arrays_run};
 
 /* Type and shape of record i; the elements are not kept. */
-static stk_status look_at(const stk_dataset *d, uint64_t i, stk_array *out, stk_error *error)
+static stk_status look_at(const stk_dataset *d, uint64_t i, const stk_row *row, stk_array *out, stk_error *error)
 {
-    if (d->storage->array != NULL) {
-        *out = *d->storage->array;
+    if (row->array != NULL) {
+        *out = *row->array;
         return STK_OK;
     }
     stk_buffer buffer = {0};
@@ -66,7 +66,7 @@ stk_status stk_work_find_array(const stk_dataset *d, const uint64_t *ids, uint64
         if (stk_dataset_row(d, *id, &row, NULL) != STK_OK) continue; /* its turn to fail comes later */
         if (row.encoding != STK_ENCODING_ARRAY && first == STK_OK) return STK_OK;
         if (row.encoding != STK_ENCODING_ARRAY) continue;
-        stk_status status = look_at(d, *id, out, first == STK_OK ? error : NULL);
+        stk_status status = look_at(d, *id, &row, out, first == STK_OK ? error : NULL);
         *found = status == STK_OK;
         if (*found) return STK_OK;
         if (first == STK_OK) first = status;

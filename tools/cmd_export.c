@@ -3,6 +3,7 @@
  * stoker export: a data set for other software. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <stoker/convert.h>
 
@@ -71,17 +72,16 @@ static int kind_of(const export_args *args, const char *out)
     return ends_with(out, ".tar") ? TO_TAR : TO_FOLDER;
 }
 
-static int to_folder(const export_args *args, char *src, char *out)
+/* What cannot be meant. */
+static int check_out(int kind, const char *src, const char *out)
 {
-    char name[] = "extract", force[] = "--force", plain[] = "--";
-    char *argv[6] = {name};
-    int n = 1;
-    if (args->export.force) argv[n++] = force;
-    argv[n++] = plain;
-    argv[n++] = src;
-    argv[n++] = out;
-    argv[n] = NULL;
-    return command_extract.run(n, argv);
+    struct stat from, to;
+    if (stat(src, &from) == 0 && stat(out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        return cli_error(&command_export, "%s: is the data set itself; give another name for OUT", out);
+    if (kind == TO_FOLDER && ends_with(out, ".stk"))
+        return cli_error(&command_export,
+                         "%s: export writes an .h5, a .tar or a folder; a .stk is made by stoker pack", out);
+    return CLI_OK;
 }
 
 static int run(int argc, char **argv)
@@ -95,7 +95,10 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_export, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     int kind = kind_of(&args, operands.items[1]);
-    if (kind == TO_FOLDER) return to_folder(&args, operands.items[0], operands.items[1]);
+    code = check_out(kind, operands.items[0], operands.items[1]);
+    if (code != CLI_OK) return code;
+    if (kind == TO_FOLDER)
+        return extract_to_folder(&command_export, &args.dataset, operands.items[0], operands.items[1], args.export.force);
     args.export.to = kind == TO_TAR ? STK_EXPORT_TAR : STK_EXPORT_HDF5;
     stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     if (status == STK_OK) status = stk_export(dataset, operands.items[1], &args.export, &error);

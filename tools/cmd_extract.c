@@ -26,6 +26,7 @@ typedef struct extract_args {
 } extract_args;
 
 typedef struct extract_run {
+    const cli_command *command; /* in whose name is spoken */
     const extract_args *args;
     const stk_dataset *dataset;
     const char *folder;
@@ -70,9 +71,9 @@ static void skip(extract_run *r, uint64_t number, const char *name, const char *
     r->skipped++;
     progress_clear(&r->line);
     if (name != NULL)
-        cli_note(&command_extract, "%s/%s: record %" PRIu64 ": %s", r->folder, name, number, reason);
+        cli_note(r->command, "%s/%s: record %" PRIu64 ": %s", r->folder, name, number, reason);
     else
-        cli_note(&command_extract, "record %" PRIu64 ": %s", number, reason);
+        cli_note(r->command, "record %" PRIu64 ": %s", number, reason);
 }
 
 /* Writes one record. Only what stops the whole run (the disk is full, say) is an error here. */
@@ -84,7 +85,7 @@ static int extract_one(extract_run *r, uint64_t number)
     stk_value path;
     stk_status status = stk_dataset_extract(r->dataset, number, &r->file, &kind, &error);
     if (status == STK_OK) status = record_path(r->dataset, number, &r->path, &path, &error);
-    if (status == STK_ERR_MEMORY || status == STK_ERR_IO) return cli_fail(&command_extract, status, &error);
+    if (status == STK_ERR_MEMORY || status == STK_ERR_IO) return cli_fail(r->command, status, &error);
     if (status != STK_OK) {
         skip(r, number, NULL, error.text);
         return CLI_OK;
@@ -105,7 +106,7 @@ static int extract_one(extract_run *r, uint64_t number)
     default: break;
     }
     if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
-        return cli_error(&command_extract, "%s/%s: %s", r->folder, name, strerror(errno));
+        return cli_error(r->command, "%s/%s: %s", r->folder, name, strerror(errno));
     skip(r, number, name, strerror(errno));
     return CLI_OK;
 }
@@ -117,9 +118,9 @@ static int extract_all(extract_run *r, char **numbers, int n_numbers)
     for (uint64_t i = 0; i < total; i++) {
         uint64_t number = i;
         if (n_numbers > 0 && !cli_to_u64(numbers[i], &number))
-            return cli_misuse(&command_extract, "'%s' is not a record number", numbers[i]);
+            return cli_misuse(r->command, "'%s' is not a record number", numbers[i]);
         if (number >= n)
-            return cli_error(&command_extract, "record %" PRIu64 ": there are only %" PRIu64 " records",
+            return cli_error(r->command, "record %" PRIu64 ": there are only %" PRIu64 " records",
                              number, n);
         int code = extract_one(r, number);
         if (code != CLI_OK) return code;
@@ -156,29 +157,23 @@ static void print_report(const extract_run *r, double seconds)
 static int open_folder(extract_run *r)
 {
     if (mkdir(r->folder, 0777) != 0 && errno != EEXIST)
-        return cli_error(&command_extract, "%s: cannot make the folder: %s", r->folder, strerror(errno));
+        return cli_error(r->command, "%s: cannot make the folder: %s", r->folder, strerror(errno));
     r->folder_fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->folder_fd < 0) return cli_error(&command_extract, "%s: %s", r->folder, strerror(errno));
+    if (r->folder_fd < 0) return cli_error(r->command, "%s: %s", r->folder, strerror(errno));
     return CLI_OK;
 }
 
-static int run(int argc, char **argv)
+static int extract(const cli_command *command, const extract_args *args, char **items, int n_items)
 {
-    extract_args args = {.progress = -1};
-    extract_run r = {.args = &args, .folder_fd = -1};
-    cli_operands operands;
+    extract_run r = {.command = command, .args = args, .folder = items[1], .folder_fd = -1};
     stk_error error = {0};
     stk_dataset *dataset = NULL;
-    stk_dataset_options_init(&args.dataset);
-    int code = cli_parse(&command_extract, argc, argv, &args, &operands);
-    if (code != CLI_GO) return code;
-    stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
-    if (status != STK_OK) return cli_fail(&command_extract, status, &error);
+    stk_status status = stk_dataset_open(items[0], &args->dataset, &dataset, &error);
+    if (status != STK_OK) return cli_fail(command, status, &error);
     r.dataset = dataset;
-    r.folder = operands.items[1];
-    progress_start(&r.line, args.progress);
-    code = open_folder(&r);
-    if (code == CLI_OK) code = extract_all(&r, operands.items + 2, operands.n - 2);
+    progress_start(&r.line, args->progress);
+    int code = open_folder(&r);
+    if (code == CLI_OK) code = extract_all(&r, items + 2, n_items - 2);
     progress_clear(&r.line);
     if (code == CLI_OK || code == CLI_SKIPPED) print_report(&r, progress_now_s() - r.line.started_s);
     if (r.folder_fd >= 0) close(r.folder_fd);
@@ -186,4 +181,22 @@ static int run(int argc, char **argv)
     record_path_free(&r.path);
     stk_dataset_close(&dataset);
     return code;
+}
+
+int extract_to_folder(const cli_command *command, const stk_dataset_options *dataset, char *path, char *folder,
+                      bool force)
+{
+    extract_args args = {.dataset = *dataset, .force = force, .progress = -1};
+    char *items[2] = {path, folder};
+    return extract(command, &args, items, 2);
+}
+
+static int run(int argc, char **argv)
+{
+    extract_args args = {.progress = -1};
+    cli_operands operands;
+    stk_dataset_options_init(&args.dataset);
+    int code = cli_parse(&command_extract, argc, argv, &args, &operands);
+    if (code != CLI_GO) return code;
+    return extract(&command_extract, &args, operands.items, operands.n);
 }

@@ -510,6 +510,41 @@ static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
     return report->skipped > 0 ? CLI_SKIPPED : CLI_OK;
 }
 
+/* ---- Options that say nothing for what was asked for. They are told, not refused: scripts give them to every pack. */
+
+enum { UNSAID = -1 };
+
+static void forget_said(stk_pack_options *o)
+{
+    o->quality = o->tile_pixels = 0;
+    o->shard_bytes = 0;
+    o->resample = (stk_filter)UNSAID;
+}
+
+static void note_unused(const stk_pack_options *o, const char *dst)
+{
+    bool resized = o->resize != STK_RESIZE_NONE, shards = dst[strlen(dst) - 1] == '/';
+    bool anew = o->encode == STK_ENCODE_TILES || (resized && o->encode != STK_ENCODE_RAW);
+    bool tiles = o->encode == STK_ENCODE_AUTO || o->encode == STK_ENCODE_TILES;
+    if ((o->quality != 0 || o->chroma_444) && !anew)
+        cli_note(&command_pack, "%s has no effect here: no image is encoded anew without --resize",
+                 o->quality != 0 ? "--quality" : "--chroma-444");
+    if (o->resample != (stk_filter)UNSAID && !resized)
+        cli_note(&command_pack, "--resample has no effect here: nothing is resized without --resize");
+    if (o->tile_pixels != 0 && !tiles)
+        cli_note(&command_pack, "--tile has no effect here: no tiles are made with this --encode");
+    if (o->shard_bytes != 0 && !shards)
+        cli_note(&command_pack, "--shard-size has no effect here: %s is one file; write %s/ for a folder of shards", dst, dst);
+}
+
+static void fill_unsaid(stk_pack_options *o, const stk_pack_options *defaults)
+{
+    if (o->quality == 0) o->quality = defaults->quality;
+    if (o->tile_pixels == 0) o->tile_pixels = defaults->tile_pixels;
+    if (o->shard_bytes == 0) o->shard_bytes = defaults->shard_bytes;
+    if (o->resample == (stk_filter)UNSAID) o->resample = defaults->resample;
+}
+
 static int run(int argc, char **argv)
 {
     pack_args args = {.progress = -1, .resume = -1};
@@ -520,12 +555,16 @@ static int run(int argc, char **argv)
     stk_pack_options_init(&args.pack);
     stk_dataset_options_init(&args.source);
     args.pack.source = &args.source;
+    const stk_pack_options defaults = args.pack;
+    forget_said(&args.pack);
     int code = cli_parse(&command_pack, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     if (operands.n == 1 && args.pack.manifest == NULL)
         return cli_misuse(&command_pack, "too few operands: stoker pack %s", command_pack.synopsis);
     const char *src = operands.n == 2 ? operands.items[0] : NULL;
     const char *dst = operands.items[operands.n - 1];
+    if (*dst != '\0') note_unused(&args.pack, dst);
+    fill_unsaid(&args.pack, &defaults);
     args.pack.column_types = args.columns.items;
     args.pack.n_column_types = args.columns.n;
     if (args.resume >= 0) args.pack.resume = args.resume == 1;

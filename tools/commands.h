@@ -68,6 +68,10 @@ extern const cli_command command_stage;
         .kind = CLI_HEADING                                                                                  \
     }
 
+/* All records of the data set at path as files below folder, told in the name of `command` (cmd_extract.c). */
+int extract_to_folder(const cli_command *command, const stk_dataset_options *dataset, char *path, char *folder,
+                      bool force);
+
 /* A cli_parse_fn for --range; its target is an stk_dataset_options. */
 const char *parse_value_range(void *target, const char *value);
 

@@ -212,9 +212,12 @@ static stk_status create_payload(handles *h, hid_t file, const stk_hdf5_shape *s
         if (images < 0) return fail_hdf5(error, path, "create 'images'");
         return check_chunks(h, images, shape, path, error);
     }
-    hsize_t n = shape->payload_bytes;
-    hid_t space = keep(h, H5Screate_simple(1, &n, NULL));
-    hid_t data = space < 0 ? -1 : keep(h, H5Dcreate2(file, "data", H5T_STD_U8LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    const stk_array *array = shape->array;
+    hsize_t n[1 + STK_ARRAY_MAX_DIMS] = {array != NULL ? shape->n_records : shape->payload_bytes};
+    for (uint32_t d = 0; array != NULL && d < array->n_dims; d++) n[1 + d] = array->shape[d];
+    hid_t space = keep(h, H5Screate_simple(1 + (array != NULL ? (int)array->n_dims : 0), n, NULL));
+    hid_t type = keep(h, type_of(array != NULL ? array->type : STK_TYPE_U8, 0));
+    hid_t data = space < 0 || type < 0 ? -1 : keep(h, H5Dcreate2(file, "data", type, space, H5P_DEFAULT, list, H5P_DEFAULT));
     if (data < 0) return fail_hdf5(error, path, "create 'data'");
     if (H5Dget_offset(data) != shape->head_bytes)
         return stk_fail(error, STK_ERR_INTERNAL, "%s: this HDF5 library places 'data' elsewhere than expected", path);
@@ -252,7 +255,8 @@ static stk_status write_structure(handles *h, hid_t file, const stk_hdf5_shape *
 {
     for (size_t i = 0; i < n_arrays; i++) STK_TRY(create_array(h, file, &arrays[i], path, error));
     STK_TRY(set_text_attribute(h, file, "stoker_version", STK_VERSION, path, error));
-    STK_TRY(set_text_attribute(h, file, "stoker_layout", shape->uniform ? "images" : "data", path, error));
+    STK_TRY(set_text_attribute(h, file, "stoker_layout",
+                               shape->uniform ? "images" : shape->array != NULL ? "arrays" : "data", path, error));
     STK_TRY(set_text_attribute(h, file, "dataset_id", shape->id, path, error));
     STK_TRY(set_text_attribute(h, file, "metadata", shape->metadata, path, error));
     return set_class_names(h, file, shape, path, error);

@@ -29,6 +29,7 @@ typedef struct stk_hdf5_array {
 
 typedef struct stk_hdf5_shape {
     bool uniform;
+    const stk_array *array; /* `data` is arrays of this type and shape; NULL: bytes, or uniform images */
     uint64_t n_records;
     uint64_t payload_bytes; /* blob layout: size of `data` */
     uint32_t width, height, channels, chunk_images;

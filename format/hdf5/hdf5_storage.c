@@ -123,6 +123,7 @@ static stk_status get_row(stk_storage *self, uint64_t i, stk_row *row, stk_error
         row->encoding = STK_ENCODING_ARRAY;
         row->offset = s->plain ? stk_h5_array_row_address(s->images, i) : UINT64_MAX;
         row->n_bytes = s->array.n_bytes;
+        row->array = &s->array;
         if (s->core[H5_XXH3] == NULL) return STK_OK;
         row->has_xxh3 = 1;
         return core_value(s, H5_XXH3, i, &row->xxh3, error);
@@ -214,7 +215,6 @@ static stk_status describe_array(h5_storage *s, stk_error *error)
     s->array.n_dims = d->rank - 1;
     memcpy(s->array.shape, d->dims + 1, s->array.n_dims * sizeof *d->dims);
     s->array.n_bytes = stk_h5_array_row_bytes(s->images);
-    s->base.array = &s->array;
     return STK_OK;
 }
 

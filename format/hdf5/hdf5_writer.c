@@ -12,6 +12,7 @@
 #include "common/fail.h"
 #include "common/file.h"
 #include "common/hash.h"
+#include "format/array_layout.h"
 #include "format/hdf5/hdf5_columns.h"
 #include "format/hdf5/hdf5_compress.h"
 #include "format/hdf5/hdf5_meta.h"
@@ -38,6 +39,7 @@ struct stk_hdf5_writer {
     char path[PATH_MAX], meta_path[PATH_MAX];
     stk_file file; /* payload; closed when libhdf5 writes the chunks */
     stk_hdf5_shape shape;
+    stk_array array; /* shape.array, when records are arrays */
     uint64_t max_records;
     stk_hdf5_chunked *chunked;
     stk_compress_pool *pool;
@@ -80,6 +82,11 @@ static stk_status set_shape(stk_hdf5_writer *w, const stk_hdf5_writer_options *o
     s->width = o->width;
     s->height = o->height;
     s->channels = o->channels;
+    if (o->array != NULL) {
+        w->array = *o->array;
+        w->array.data = NULL;
+        s->array = &w->array;
+    }
     w->max_records = o->max_records > 0 ? o->max_records : 1;
     if (s->uniform) {
         uint64_t image = (uint64_t)s->width * s->height * s->channels;
@@ -117,7 +124,7 @@ static bool is_reserved(const char *name)
 
 static stk_status init_columns(stk_hdf5_writer *w, const stk_hdf5_writer_options *o, stk_error *error)
 {
-    w->n_core = w->shape.uniform ? UNIFORM_CORE : CORE_COUNT;
+    w->n_core = w->shape.uniform || w->shape.array != NULL ? UNIFORM_CORE : CORE_COUNT;
     for (uint32_t i = 0; i < w->n_core; i++)
         STK_TRY(stk_hdf5_column_init(&w->core[i], &CORE_COLUMNS[i], w->path, error));
     w->columns = calloc(o->n_columns + 1, sizeof *w->columns);
@@ -256,9 +263,28 @@ static stk_status check_record(const stk_hdf5_writer *w, const stk_record *r, st
     return STK_OK;
 }
 
-stk_status stk_hdf5_writer_add(stk_hdf5_writer *w, const stk_record *r, stk_error *error)
+/* The elements alone, without the header that a record of a shard begins with. */
+static stk_status strip_array(const stk_hdf5_writer *w, stk_record *r, stk_error *error)
 {
+    stk_array array;
+    char is[200], others[200];
+    if (r->encoding != STK_ENCODING_ARRAY)
+        return stk_fail(error, STK_ERR_ARGUMENT, "an image among arrays: write a .stk");
+    STK_TRY(stk_array_view(r->payload, r->n_bytes, &array, error));
+    if (!stk_array_same(&array, &w->array))
+        return stk_fail(error, STK_ERR_ARGUMENT, "an array is %s, the file holds %s: write a .stk",
+                        stk_array_text(&array, is, sizeof is), stk_array_text(&w->array, others, sizeof others));
+    r->payload = array.data;
+    r->n_bytes = array.n_bytes;
+    r->xxh3 = stk_hash64(r->payload, r->n_bytes);
+    return STK_OK;
+}
+
+stk_status stk_hdf5_writer_add(stk_hdf5_writer *w, const stk_record *record, stk_error *error)
+{
+    stk_record bare = *record, *r = &bare;
     STK_TRY(check_record(w, r, error));
+    if (w->shape.array != NULL) STK_TRY(strip_array(w, r, error));
     uint64_t offset = w->written + w->pending.n_bytes, length = r->n_bytes;
     uint8_t encoding = (uint8_t)r->encoding;
     const stk_cell core[CORE_COUNT] = {
@@ -287,6 +313,9 @@ static stk_status make_id(stk_hdf5_writer *w, const char *metadata, char *id, st
         if (i != CORE_OFFSET) STK_GOTO(stk_hdf5_column_hash(&w->core[i], hasher, error));
     for (uint32_t i = 0; i < w->n_columns; i++) STK_GOTO(stk_hdf5_column_hash(&w->columns[i], hasher, error));
     for (uint32_t i = 0; i < w->n_tables; i++) STK_GOTO(stk_hdf5_column_hash(&w->tables[i], hasher, error));
+    for (uint32_t d = 0; w->shape.array != NULL && d < w->array.n_dims; d++)
+        stk_hasher_add(hasher, &w->array.shape[d], sizeof w->array.shape[d]);
+    if (w->shape.array != NULL) stk_hasher_add(hasher, &w->array.type, sizeof w->array.type);
     stk_hasher_add(hasher, metadata, strlen(metadata));
     stk_hash128_text(stk_hasher_result128(hasher), id);
 cleanup:

@@ -14,7 +14,8 @@
 STK_BEGIN_DECLS
 
 typedef enum stk_export_to {
-    STK_EXPORT_HDF5 = 0, /* docs/hdf5.md: images[N, H, W, C] when all records are raw of one size, else blobs */
+    STK_EXPORT_HDF5 = 0, /* docs/hdf5.md: images[N, H, W, C] when all records are raw of one size, data[N, ...] when
+                            all are arrays of one type and shape, else blobs */
     STK_EXPORT_TAR = 1   /* WebDataset: NUMBER.jpg (or .png, .npy ...), NUMBER.cls, NUMBER.json with the columns */
 } stk_export_to;
 
