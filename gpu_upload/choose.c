@@ -157,6 +157,7 @@ void stk_choose_by_measuring(stk_uploader *u)
     u->gather = false;
     if (status == STK_OK) status = time_side(u, &cpu, &error);
     u->gather = true;
+    stk_gpu_pinned_forget(u->share); /* the CPU's finished images are larger than what is gathered */
     if (status != STK_OK) {
         snprintf(u->decode_text, sizeof u->decode_text, "gpu: measuring failed (%.120s)", error.text);
         return;

@@ -222,6 +222,14 @@ void stk_gpu_pinned_expect(stk_gpu_share *s, size_t n_bytes)
     pthread_mutex_unlock(&s->lock);
 }
 
+void stk_gpu_pinned_forget(stk_gpu_share *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->pinned_usual = 0;
+    pthread_mutex_unlock(&s->lock);
+    stk_gpu_share_trim(s);
+}
+
 /* Slots ask for a little more now and then, as batches differ. All are made as large as the largest one, so that soon
  * every block serves every batch; a request far below that is something else. */
 static size_t slot_capacity(stk_gpu_share *s, size_t n_bytes)

@@ -72,6 +72,8 @@ void stk_gpu_pinned_put(stk_gpu_share *share, void *memory);
 void stk_gpu_share_trim(stk_gpu_share *share);
 /* How large a slot will usually be: the first ones are made so large at once. */
 void stk_gpu_pinned_expect(stk_gpu_share *share, size_t n_bytes);
+/* The opposite: the batches that come have nothing to do with those before. Gives back what nobody uses. */
+void stk_gpu_pinned_forget(stk_gpu_share *share);
 /* True for memory of stk_gpu_pinned_get and of pinned blocks that the device can neither read nor write by itself. */
 bool stk_gpu_host_pageable(void *memory);
 

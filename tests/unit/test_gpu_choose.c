@@ -9,10 +9,11 @@
 #include "support/loader_run.h"
 #include "support/temporary.h"
 
-enum { N = 60, SIDE = 16, BATCH = 8, IMAGE = SIDE * SIDE * 3 };
+enum { N = 60, SIDE = 48, BATCH = 8, IMAGE = SIDE * SIDE * 3 };
 
 static stk_error error;
 static stk_dataset *dataset;
+static stk_dtype dtype = STK_DTYPE_U8;
 
 static void the_cheaper_side_is_chosen(void)
 {
@@ -50,6 +51,7 @@ static stk_uploader *open_with(const char *backend, stk_decode decode, stk_resid
     o.transform.out_width = o.transform.out_height = SIDE;
     o.batch_size = BATCH;
     o.n_threads = 2;
+    o.dtype = dtype;
     o.columns = columns;
     o.n_columns = 1;
     stk_uploader_options_init(&u);
@@ -92,6 +94,28 @@ static void an_uploader_follows_what_it_measured(void)
     expect("dummy", STK_DECODE_AUTO, STK_RESIDENT_OFF, "", " us on the CPU"); /* whichever it really is */
 }
 
+/* Memory that only measuring needed is not kept. */
+static void measuring_leaves_no_memory_behind(void)
+{
+    stk_uploader_stats measured, asked;
+    dtype = STK_DTYPE_F32; /* finished images are much larger than records then */
+    stk_uploader *u = open_with("dummy:cpu_ns=400000,gather_ns=8000,gpu_ns=1500", STK_DECODE_AUTO, STK_RESIDENT_OFF);
+    stk_uploader *v = open_with("dummy", STK_DECODE_GPU, STK_RESIDENT_OFF);
+    stk_device_batch *b = NULL;
+    for (int i = 0; i < N / BATCH; i++) {
+        CHECK_OK(stk_uploader_next(u, NULL, -1, &b, &error));
+        stk_device_batch_release(b, NULL);
+        CHECK_OK(stk_uploader_next(v, NULL, -1, &b, &error));
+        stk_device_batch_release(b, NULL);
+    }
+    stk_uploader_get_stats(u, &measured);
+    stk_uploader_get_stats(v, &asked);
+    CHECK(measured.pinned_bytes <= asked.pinned_bytes * 3 / 2);
+    stk_uploader_close(&u);
+    stk_uploader_close(&v);
+    dtype = STK_DTYPE_U8;
+}
+
 static void a_device_that_fails_while_measured(void)
 {
     stk_uploader_stats stats;
@@ -106,10 +130,11 @@ static void a_device_that_fails_while_measured(void)
 int main(void)
 {
     const char *path = temporary("images.stk");
-    image_shard(path, N, SIDE * 3, SIDE * 2, 3);
+    image_shard(path, N, 40, 30, 3);
     dataset = run_open(path);
     RUN(the_cheaper_side_is_chosen);
     RUN(an_uploader_follows_what_it_measured);
+    RUN(measuring_leaves_no_memory_behind);
     RUN(a_device_that_fails_while_measured);
     stk_dataset_close(&dataset);
     return check_exit();
