@@ -23,7 +23,7 @@ void stk_op_contrast(const stk_row_ops *rows, const stk_picture *p, float alpha)
 
 void stk_op_posterize(const stk_picture *p, uint32_t bits)
 {
-    uint8_t mask = bits >= 8 ? 255 : (uint8_t)(255u << (8 - bits));
+    const uint8_t mask = (uint8_t)(bits >= 8 ? 255u : 255u << (8 - bits));
     size_t n = byte_count(p);
     for (size_t i = 0; i < n; i++) p->pixels[i] &= mask;
 }
