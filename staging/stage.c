@@ -254,8 +254,9 @@ static stk_status keep_copy(stk_stage_job *job, bool damaged, bool *again, stk_e
     *again = false;
     if (damaged || job->o->verify) {
         stk_status status = verify_and_mend(job, error);
-        /* Right by its checksums, and still not what the source holds: the source was changed behind its times. */
-        bool useless = damaged && (status == STK_ERR_STATE || (status == STK_OK && job->report->blocks_mended == 0));
+        /* Right by its checksums and still not what the source holds, or not to be mended from it: the source was
+         * changed behind its times. */
+        bool useless = status == STK_ERR_STATE || (damaged && status == STK_OK && job->report->blocks_mended == 0);
         if (useless) {
             *again = true;
             job->report->blocks_checked = job->report->blocks_mended = 0;

@@ -18,7 +18,7 @@
 #include "staging/stage_job.h"
 #include "staging/stage_outcome.h"
 
-enum { ID_DIGITS = 32, KEY_CHARS = 49 };
+enum { ID_DIGITS = 32, KEY_CHARS = 49, LOCK_TRIES = 10 };
 
 typedef struct found_copy {
     char *folder, *source;
@@ -167,6 +167,11 @@ static stk_status remove_copy(const found_copy *c, stk_error *error)
     if (!stk_stage_join(lock, c->base, c->key, ".lock"))
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", c->folder);
     stk_status status = stk_stage_lock(lock, &fd, &holder, error);
+    /* Whoever only looks whether it is locked holds it for a moment. */
+    for (int i = 0; i < LOCK_TRIES && status == STK_AGAIN; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        status = stk_stage_lock(lock, &fd, &holder, error);
+    }
     if (status == STK_AGAIN)
         return stk_fail(error, STK_ERR_BUSY, "%s: is being copied by process %ld; end that first", c->folder, holder);
     STK_TRY(status);

@@ -45,13 +45,14 @@ static stk_status name_files(stk_staged *s, const stk_stage_source *source, stk_
     return s->whole != NULL ? STK_OK : stk_fail_memory(error, "a staged copy");
 }
 
-/* A shared lock; without one the copy can be read as well, and might be evicted meanwhile. */
+/* A shared lock; without one the copy can be read as well, and might be evicted meanwhile. It is waited for: whoever
+ * looks for use holds the other kind for a moment. */
 static void hold(stk_staged *s)
 {
     char path[STK_STAGE_PATH];
     if (!stk_stage_join(path, s->folder, "record", "")) return;
     s->record_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (s->record_fd >= 0) (void)flock(s->record_fd, LOCK_SH | LOCK_NB);
+    if (s->record_fd >= 0) (void)flock(s->record_fd, LOCK_SH);
 }
 
 static stk_status open_in(const char *base, const stk_stage_source *source, stk_staged **out, stk_error *error)

@@ -145,6 +145,17 @@ static void damage_is_mended(void)
     o.verify = false;
     CHECK_OK(stage(source, &o, &r));
     CHECK(r.blocks_mended == SOURCE_MIB && same_bytes(source, copy));
+    /* A bad block that the source cannot mend, since it has changed behind its times: copied anew as it is now. */
+    struct stat st;
+    CHECK(stat(source, &st) == 0);
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    flip(source, 20 * MIB + 1);
+    CHECK(utimensat(AT_FDCWD, source, times, 0) == 0);
+    flip(copy, 20 * MIB + 2);
+    o.verify = true;
+    CHECK_OK(stage(source, &o, &r));
+    CHECK(same_bytes(source, r.path));
+    o.verify = false;
     /* Cut short: copied anew. */
     CHECK(truncate(copy, MIB) == 0);
     CHECK_OK(stage(source, &o, &r));
@@ -241,6 +252,12 @@ static void killed_at_any_moment(void)
     make_source(source, 9);
     uint64_t state = (uint64_t)time(NULL), published = 0, resumed = 0;
     printf("     seed %llu\n", (unsigned long long)state);
+    /* How long one takes here, so that the kills fall into all of it. */
+    stk_stage_report first;
+    CHECK_OK(stage(source, &o, &first));
+    uint64_t usual_ns = (uint64_t)(first.seconds * 1e9) + 40000000;
+    if (usual_ns > 900000000) usual_ns = 900000000;
+    CHECK_OK(stk_stage_evict(source, place, STK_STAGE_KEEP_DEFAULT, NULL, NULL, &error));
     for (int i = 0; i < KILLS; i++) {
         stk_stage_report r;
         pid_t child = fork();
@@ -252,8 +269,7 @@ static void killed_at_any_moment(void)
             }
         }
         state = stk_mix64(state);
-        /* Short and long ones, since nobody knows how fast this machine is. */
-        struct timespec pause = {.tv_nsec = (long)(state % (20000000u << i % 5))};
+        struct timespec pause = {.tv_nsec = (long)(state % usual_ns)};
         nanosleep(&pause, NULL);
         kill(child, SIGKILL);
         int how = 0;
