@@ -39,6 +39,9 @@ def arguments():
     parser.add_argument("--checkpoint-steps", type=int, default=1000)
     parser.add_argument("--resume", default="", help="a checkpoint to go on from")
     parser.add_argument("--max-steps", type=int, default=0, help="stop after this many batches; 0: never")
+    parser.add_argument(
+        "--stage", default=None, help="auto or a folder: read from a copy on a fast disk or in memory"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     return parser.parse_args()
@@ -99,13 +102,11 @@ def main():
     torch.backends.cudnn.benchmark = True  # every batch has the same shape: last="drop"
     torch.set_float32_matmul_precision("high")
 
+    train_set, val_set = stoker.open(args.train, stage=args.stage), stoker.open(args.val, stage=args.stage)
     train = stoker.Loader(
-        stoker.open(args.train), args.batch_size, transform=stoker.Train(args.size), seed=args.seed,
-        last="drop", device=device,
-    )  # fmt: skip
-    val = stoker.Loader(
-        stoker.open(args.val), args.batch_size, transform=stoker.Eval(args.size), last="pad", device=device
+        train_set, args.batch_size, transform=stoker.Train(args.size), seed=args.seed, last="drop", device=device
     )
+    val = stoker.Loader(val_set, args.batch_size, transform=stoker.Eval(args.size), last="pad", device=device)
     n_classes = len(train.dataset.classes) or int(train.dataset.labels.max()) + 1
     network = torchvision.models.get_model(args.model, num_classes=n_classes)
     bare = nn.Sequential(Normalise(), network).to(device, memory_format=torch.channels_last)

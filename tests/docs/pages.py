@@ -10,9 +10,8 @@
     <!-- any output: why --> likewise: it is run, but what it prints differs from machine to machine
     <!-- run: command -->    a preparation that the page does not show
 
-The scratch folder shows as /root. Numbers, sizes and hashes in output are compared by kind, not by value; a line of
-three dots stands for any lines.
-Blocks of other languages are not run.
+The scratch folder shows as /root. Numbers, sizes and hashes in output are compared by kind, not by value; a line
+of three dots stands for any lines. Blocks of other languages are not run.
 
 usage: pages.py [--update] PAGE...     --update writes what was printed into the page
 """
@@ -173,7 +172,8 @@ def main():
     wrong = False
     # The wheel's command stands beside the interpreter.
     os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-    os.environ.update(COLUMNS="100", PYTHONWARNINGS="ignore")
+    # One thread for torch: on a busy machine its threads wait for each other most of the time.
+    os.environ.update(COLUMNS="100", PYTHONWARNINGS="ignore", OMP_NUM_THREADS="1")
     for page in [pathlib.Path(name).resolve() for name in sys.argv[1:] if name != "--update"]:
         with tempfile.TemporaryDirectory(prefix="stoker-page-") as scratch:
             make_photos(pathlib.Path(scratch))
