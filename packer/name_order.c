@@ -66,7 +66,7 @@ static sort_key make_key(const char *base, uint32_t offset)
         key.prefix = key.prefix << 8 | p[i];
         if (p[i] >= 0x80) key.ascii = false;
     }
-    if (i < 8) key.prefix <<= 8 * (8 - i);
+    if (i > 0 && i < 8) key.prefix <<= 8 * (8 - i);
     return key;
 }
 

@@ -119,8 +119,9 @@ static void deliver_issues(stk_report *report)
     stk_buffer issues = report->issues;
     report->issues = (stk_buffer){0};
     pthread_mutex_unlock(&report->lock);
+    if (issues.n_bytes == 0) return;
     const char *at = (const char *)issues.data, *end = at + issues.n_bytes;
-    while (at != NULL && at < end) {
+    while (at < end) {
         stk_pack_issue issue = {.path = at};
         issue.action = issue.path + strlen(issue.path) + 1;
         issue.kind = issue.action + strlen(issue.action) + 1;

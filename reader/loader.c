@@ -3,6 +3,7 @@
  * The public calls: set-up, and a thin layer over the pipeline. */
 #include <stoker/loader.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -292,11 +293,35 @@ static stk_status check_process(const stk_loader *l, stk_error *error)
         "of its own there");
 }
 
+/* Where the threads are when a batch takes too long: a disk that has stalled shows as threads that read. */
+static void say_what_is_done(const stk_loader *l, int timeout_ms, stk_error *error)
+{
+    uint32_t n[2] = {0, 0};
+    uint64_t record = UINT64_MAX;
+    for (uint32_t t = 0; t < l->n_workers; t++) {
+        uint64_t doing = atomic_load_explicit(&l->workers[t].doing, memory_order_relaxed);
+        if (doing == 0) continue;
+        n[doing % 4]++;
+        if (record == UINT64_MAX || doing % 4 == STK_DOING_READ) record = doing / 4 - 1;
+    }
+    (void)stk_fail(error, STK_AGAIN, "no batch within %.1f s: of %u threads %u read and %u decode", timeout_ms / 1e3,
+                   l->n_workers, n[STK_DOING_READ], n[STK_DOING_DECODE]);
+    if (record == UINT64_MAX) return;
+    stk_error place = {0};
+    stk_dataset_name_record(l->pipeline.env.dataset, record, &place);
+    size_t used = strlen(error->text);
+    snprintf(error->text + used, sizeof error->text - used, "; one is at %.500s", place.text);
+    used = strlen(error->text);
+    if (used > 2 && strcmp(error->text + used - 2, ": ") == 0) error->text[used - 2] = '\0';
+}
+
 stk_status stk_loader_next(stk_loader *l, int timeout_ms, stk_batch **out, stk_error *error)
 {
     *out = NULL;
     STK_TRY(check_process(l, error));
-    return stk_pipeline_next(&l->pipeline, timeout_ms, out, error);
+    stk_status status = stk_pipeline_next(&l->pipeline, timeout_ms, out, error);
+    if (status == STK_AGAIN && timeout_ms > 0 && error != NULL) say_what_is_done(l, timeout_ms, error);
+    return status;
 }
 
 uint64_t stk_loader_len(const stk_loader *l) { return stk_schedule_steps(&l->pipeline.schedule, 0); }

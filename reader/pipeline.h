@@ -48,11 +48,15 @@ typedef struct stk_column_plan {
 } stk_column_plan;
 
 /* Of one thread of the team; written by it alone, read by stk_pipeline_stats. */
+/* What a worker does with a sample. */
+typedef enum stk_doing { STK_DOING_READ = 0, STK_DOING_DECODE = 1 } stk_doing;
+
 typedef struct stk_worker {
     _Alignas(64) stk_workbench *bench;
     stk_sampler_view view; /* of view.epoch, when has_view */
     bool has_view;
     double ns_per_sample; /* smoothed; 0 = not known yet */
+    _Atomic uint64_t doing; /* (sample id + 1) * 4 + stk_doing; 0: nothing. For whoever waits too long */
     _Atomic uint64_t samples, bad_samples, substituted, bytes_read, read_ns, decode_ns, wait_ns;
 } stk_worker;
 

@@ -131,6 +131,11 @@ static stk_status get_payload(stk_pipeline *p, stk_worker *w, const sample *s, c
     return stk_payload_get(source, &w->bench->payload, s->pick.id, &s->row, data, error);
 }
 
+static void note_doing(stk_worker *w, const sample *s, stk_doing doing)
+{
+    atomic_store_explicit(&w->doing, (s->pick.id + 1) * 4 + doing, memory_order_relaxed);
+}
+
 /* Reads and runs a sample whose row is known. */
 static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, sample *s, bool timed,
                             stk_error *error)
@@ -139,10 +144,12 @@ static stk_status do_sample(stk_pipeline *p, stk_worker *w, stk_slot *slot, samp
     stk_haul *haul = NULL;
     if (p->work->picks) return p->n_columns > 0 ? write_columns(p, slot, s, error) : STK_OK;
     bool resident = stk_work_resident(&p->env, s->pick.id);
+    note_doing(w, s, STK_DOING_READ);
     uint64_t start = timed ? stk_now_ns() : 0, read = 0;
     begin_range(p, "stoker read");
     stk_status status = resident ? STK_OK : get_payload(p, w, s, &data, &haul, error);
     end_range(p);
+    note_doing(w, s, STK_DOING_DECODE);
     if (timed) read = stk_now_ns();
     if (status == STK_OK && !resident) {
         add(&w->bytes_read, s->row.n_bytes);
@@ -305,6 +312,7 @@ void stk_worker_loop(stk_pipeline *p, stk_worker *w)
         uint64_t decode = atomic_load_explicit(&w->decode_ns, memory_order_relaxed);
         stk_payload_begin_round(&w->bench->payload);
         run_chunk(p, w, &chunk);
+        atomic_store_explicit(&w->doing, 0, memory_order_relaxed);
         account(w, &chunk, stk_now_ns() - start, read, decode);
         stk_pipeline_finish(p, w, &chunk);
     }

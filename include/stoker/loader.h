@@ -152,7 +152,8 @@ STK_API STK_NODISCARD stk_status stk_loader_open(const stk_dataset *dataset, con
  * valid until released. Sets *loader to NULL. */
 STK_API void stk_loader_close(stk_loader **loader);
 
-/* The next batch, waiting up to timeout_ms (-1 = without end, 0 = not at all: STK_AGAIN). STK_END once at
+/* The next batch, waiting up to timeout_ms (-1 = without end, 0 = not at all: STK_AGAIN). When the time is up, the
+ * error's text says what the threads are at (reading, decoding) and with which record. STK_END once at
  * the end of each epoch; the call after it gives the next epoch's first batch. On an error of on_bad=error
  * the batch is not delivered; the loader stays usable and goes on with the next batch. */
 STK_API STK_NODISCARD stk_status stk_loader_next(stk_loader *loader, int timeout_ms, stk_batch **out,

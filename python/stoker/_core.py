@@ -64,6 +64,7 @@ class Core:
         raise NotImplementedError
 
     out: Any
+    timeout_s = 0.0  # how long next() waits before TimeoutError; 0: without end
     _len: Callable[[Any], int]
     _set_epoch: Callable[..., int]
     _state: Callable[..., int]
@@ -98,6 +99,7 @@ class Core:
 
     def next(self) -> Any:
         """The next C batch; None at the end of an epoch. Waits in slices so that Ctrl-C works at once."""
+        start = time.monotonic() if self.timeout_s > 0 else 0.0
         while True:
             c = self.handle()
             with self.lock:
@@ -117,6 +119,9 @@ class Core:
                 return None
             if status != lib.STK_AGAIN:
                 raise_status(status, self.error)
+            if self.timeout_s > 0 and time.monotonic() - start > self.timeout_s:
+                doing = ffi.string(self.error.text).decode("utf-8", "replace").partition(": ")[2]
+                raise TimeoutError(f"no batch within {self.timeout_s:g} s: {doing}")
 
     def __len__(self) -> int:
         return int(self._len(self.handle()))

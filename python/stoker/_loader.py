@@ -129,7 +129,8 @@ class Loader:
     one that differs is a bad record, handled as on_bad says.
 
     torch's DataLoader arguments work too: num_workers, pin_memory, prefetch_factor, persistent_workers,
-    drop_last, sampler; collate_fn is refused with the reason.
+    drop_last, sampler; timeout (seconds after which TimeoutError says whether the threads wait for the disk or decode);
+    collate_fn is refused with the reason.
     """
 
     def __init__(
@@ -178,6 +179,7 @@ class Loader:
             "world": world,
             "num_threads": num_threads,
             "prefetch": prefetch,
+            "timeout": 0.0,
             "on_batch": on_batch,
         }
         dataset = _torch_names.translate(torch_names, dataset, options)
@@ -240,6 +242,7 @@ class Loader:
             self._reopen(self._epoch + 1 if self._begun else self._epoch)
         elif self._begun and not self._take_end():
             self._set_epoch(self._epoch + 1)
+        self._core.timeout_s = float(self._options["timeout"])
         self._generation += 1
         if self._on_batch is not None:
             self._ahead_state = self._core.state()

@@ -44,8 +44,7 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
                     "worker_init_fn is not called: there are no worker processes to set up", stacklevel=3
                 )
         elif name == "timeout":
-            if value:
-                warnings.warn("timeout is not needed: there are no worker processes that could hang", stacklevel=3)
+            ours["timeout"] = float(value or 0)
         elif name == "num_workers":
             _num_workers(value, ours)
         elif name == "prefetch_factor":

@@ -403,6 +403,15 @@ def test_nothing_to_load(tiny: Path) -> None:
         stoker.Loader(stoker.open(tiny).select([]))
 
 
+def test_timeout_says_what_the_threads_do(photos: Path) -> None:
+    # Thousands of photographs a batch: more than a tenth of a second whatever the machine.
+    loader = stoker.Loader(
+        stoker.open(photos), 3000, transform=stoker.Train(96), repeats=300, timeout=0.05, num_threads=1
+    )
+    with pytest.raises(TimeoutError, match=r"no batch within 0.05 s: of 1 threads [01] read and [01] decode"):
+        next(iter(loader))
+
+
 def test_torch_names(tiny: Path) -> None:
     ds = stoker.open(tiny)
     with warnings.catch_warnings():

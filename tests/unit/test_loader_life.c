@@ -358,6 +358,8 @@ static void timeouts_and_slow_samples(void)
     for (int k = 0; k < 5000 && fast_done < 59; k++) usleep(1000);
     CHECK(slow_inside);
     CHECK_EQ(fast_done, 59);
+    CHECK_STATUS(stk_loader_next(l, 20, &b, &error), STK_AGAIN);
+    CHECK(strstr(error.text, "of 2 threads 0 read and 1 decode; one is at record 0 (") != NULL);
     gate_open = 1;
     CHECK_OK(stk_loader_next(l, 10000, &b, &error));
     CHECK_EQ(b->ids[0], 0);
