@@ -9,15 +9,8 @@
 #include "common/exact_math.h"
 #include "common/exact_sine.h"
 #include "common/fail.h"
-#include "common/pixel_math.h"
 
-/* Source x = m[0] x + m[1] y + m[2] and source y = m[3] x + m[4] y + m[5] of pixel centres. */
-typedef struct affine {
-    const stk_picture *p;
-    const uint8_t *from; /* the picture as it was */
-    double m[6];
-    uint8_t fill[4];
-} affine;
+typedef stk_affine affine;
 
 /* Python's round(x, 15) for |x| <= 1: the double nearest to the nearest 15-digit decimal, ties to even. */
 static double round_15(double x)
@@ -68,31 +61,84 @@ static int64_t coordinate(double v) { return v < 0.0 ? -1 : (int64_t)v; }
 
 /* ---- Nearest neighbour: three ways, chosen as Pillow chooses. */
 
-/* ImagingScaleAffine with scale 1: a shift. Positions are added up, as there. */
+/* Pixels [first, end) of a row lie inside the picture, the others outside. */
+static void fill_outside(const affine *a, uint8_t *row, uint32_t first, uint32_t end)
+{
+    for (uint32_t j = 0; j < first; j++) put(a, row + (size_t)j * a->p->channels, NULL);
+    for (uint32_t j = end; j < a->p->width; j++) put(a, row + (size_t)j * a->p->channels, NULL);
+}
+
+/* ImagingScaleAffine with scale 1: a shift. Positions are added up, as there, and grow by one a pixel, so that those
+ * inside are in one piece. */
 static void nearest_shift(const affine *a)
 {
-    uint8_t *out = a->p->pixels;
-    double y = a->m[5] + a->m[4] * 0.5;
-    for (uint32_t i = 0; i < a->p->height; i++, y += a->m[4]) {
-        double x = a->m[2] + a->m[0] * 0.5;
-        for (uint32_t j = 0; j < a->p->width; j++, x += a->m[0], out += a->p->channels)
-            put(a, out, at(a, coordinate(x), coordinate(y)));
+    const size_t channels = a->p->channels, pitch = a->p->width * channels;
+    uint32_t first = 0, end = 0;
+    int64_t from_x = 0;
+    double x = a->m[2] + a->m[0] * 0.5, y = a->m[5] + a->m[4] * 0.5;
+    for (uint32_t j = 0; j < a->p->width; j++, x += a->m[0]) {
+        int64_t at_x = coordinate(x);
+        if (at_x < 0 || at_x >= a->p->width) continue;
+        if (end == 0) first = j;
+        if (end == 0) from_x = at_x;
+        end = j + 1;
     }
+    for (uint32_t i = 0; i < a->p->height; i++, y += a->m[4]) {
+        uint8_t *row = a->p->pixels + i * pitch;
+        int64_t at_y = coordinate(y);
+        bool inside = at_y >= 0 && at_y < a->p->height && end > 0;
+        fill_outside(a, row, inside ? first : 0, inside ? end : 0);
+        if (inside) memcpy(row + first * channels, at(a, from_x, at_y), (end - first) * channels);
+    }
+}
+
+/* Narrows [*first, *end) to the j for which 0 <= start + j * step < limit; [0, 0) when there is none. */
+static void narrow(int64_t start, int64_t step, int64_t limit, int64_t *first, int64_t *end)
+{
+    int64_t from = 0, to = start >= 0 && start < limit ? *end : 0;
+    /* Of a falling line the mirror image. */
+    if (step < 0) {
+        start = limit - 1 - start;
+        step = -step;
+    }
+    if (step > 0) {
+        from = start >= 0 ? 0 : (-start + step - 1) / step;
+        to = start >= limit ? 0 : (limit - 1 - start) / step + 1;
+    }
+    if (from > *first) *first = from;
+    if (to < *end) *end = to;
+    if (*first >= *end) *first = *end = 0;
+}
+
+/* The pixels of a row that lie inside. Three bytes are copied as four: the fourth is the next pixel's first, which is
+ * written afterwards. */
+static void copy_fixed(const affine *a, uint8_t *out, int64_t x, int64_t y, int64_t m0, int64_t m3, int64_t n)
+{
+    const int64_t width = a->p->width;
+    if (a->p->channels == 1) {
+        for (; n > 0; n--, x += m0, y += m3) *out++ = a->from[(y >> 16) * width + (x >> 16)];
+        return;
+    }
+    for (; n > 1; n--, x += m0, y += m3, out += 3) memcpy(out, a->from + 3 * ((y >> 16) * width + (x >> 16)), 4);
+    if (n == 1) memcpy(out, a->from + 3 * ((y >> 16) * width + (x >> 16)), 3);
 }
 
 /* affine_fixed: 16.16 fixed point. */
 static void nearest_fixed(const affine *a)
 {
     const double *m = a->m;
-    uint8_t *out = a->p->pixels;
+    const size_t channels = a->p->channels;
     const int64_t m0 = (int64_t)floor(m[0] * 65536.0 + 0.5), m1 = (int64_t)floor(m[1] * 65536.0 + 0.5);
     const int64_t m3 = (int64_t)floor(m[3] * 65536.0 + 0.5), m4 = (int64_t)floor(m[4] * 65536.0 + 0.5);
-    int64_t x0 = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + 0.5);
-    int64_t y0 = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + 0.5);
-    for (uint32_t i = 0; i < a->p->height; i++, x0 += m1, y0 += m4) {
-        int64_t x = x0, y = y0;
-        for (uint32_t j = 0; j < a->p->width; j++, x += m0, y += m3, out += a->p->channels)
-            put(a, out, at(a, x >> 16, y >> 16));
+    int64_t x = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + 0.5);
+    int64_t y = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + 0.5);
+    for (uint32_t i = 0; i < a->p->height; i++, x += m1, y += m4) {
+        uint8_t *row = a->p->pixels + i * a->p->width * channels;
+        int64_t first = 0, end = a->p->width;
+        narrow(x, m0, (int64_t)a->p->width << 16, &first, &end);
+        narrow(y, m3, (int64_t)a->p->height << 16, &first, &end);
+        fill_outside(a, row, (uint32_t)first, (uint32_t)end);
+        copy_fixed(a, row + (size_t)first * channels, x + first * m0, y + first * m3, m0, m3, end - first);
     }
 }
 
@@ -121,88 +167,6 @@ static void nearest(const affine *a)
     else if (fits_fixed(a->m, 0, 0) && fits_fixed(a->m, w, h) && fits_fixed(a->m, 0, h) && fits_fixed(a->m, w, 0))
         nearest_fixed(a);
     else nearest_double(a);
-}
-
-/* ---- Bilinear and bicubic: the source position in doubles. */
-
-/* Where a pixel comes from: false outside, else the sample left above and the distances from it. */
-typedef struct source {
-    int64_t x, y;
-    double dx, dy;
-} source;
-
-static bool locate(const affine *a, uint32_t j, uint32_t i, source *s)
-{
-    const double *m = a->m, x_out = j + 0.5, y_out = i + 0.5;
-    double x = m[0] * x_out + m[1] * y_out + m[2], y = m[3] * x_out + m[4] * y_out + m[5];
-    if (x < 0.0 || x >= a->p->width || y < 0.0 || y >= a->p->height) return false;
-    x -= 0.5;
-    y -= 0.5;
-    s->x = (int64_t)floor(x);
-    s->y = (int64_t)floor(y);
-    s->dx = x - (double)s->x;
-    s->dy = y - (double)s->y;
-    return true;
-}
-
-static size_t clamp(int64_t v, uint32_t size) { return v < 0 ? 0 : v < size ? (size_t)v : size - 1; }
-
-/* A row of samples; one below the picture is the one above it again. */
-static const uint8_t *row_of(const affine *a, int64_t y)
-{
-    return a->from + clamp(y, a->p->height) * a->p->width * a->p->channels;
-}
-
-static void bilinear(const affine *a)
-{
-    const uint32_t channels = a->p->channels;
-    uint8_t *out = a->p->pixels;
-    for (uint32_t i = 0; i < a->p->height; i++)
-        for (uint32_t j = 0; j < a->p->width; j++, out += channels) {
-            source s;
-            if (!locate(a, j, i, &s)) {
-                put(a, out, NULL);
-                continue;
-            }
-            size_t x0 = clamp(s.x, a->p->width) * channels, x1 = clamp(s.x + 1, a->p->width) * channels;
-            const uint8_t *up = row_of(a, s.y), *down = s.y + 1 < a->p->height ? row_of(a, s.y + 1) : up;
-            for (uint32_t c = 0; c < channels; c++) {
-                double v = stk_px_linear(up[x0 + c], up[x1 + c], s.dx);
-                out[c] = (uint8_t)stk_px_linear(v, stk_px_linear(down[x0 + c], down[x1 + c], s.dx), s.dy);
-            }
-        }
-}
-
-static uint8_t cubic_pixel(const uint8_t *const *rows, const size_t *x, uint32_t c, const source *s)
-{
-    double v[4];
-    for (int k = 0; k < 4; k++)
-        v[k] = stk_px_cubic(rows[k][x[0] + c], rows[k][x[1] + c], rows[k][x[2] + c], rows[k][x[3] + c], s->dx);
-    double sum = stk_px_cubic(v[0], v[1], v[2], v[3], s->dy);
-    return (uint8_t)(sum <= 0.0 ? 0.0 : sum >= 255.0 ? 255.0 : sum);
-}
-
-static void bicubic(const affine *a)
-{
-    const uint32_t channels = a->p->channels;
-    uint8_t *out = a->p->pixels;
-    for (uint32_t i = 0; i < a->p->height; i++)
-        for (uint32_t j = 0; j < a->p->width; j++, out += channels) {
-            source s;
-            size_t x[4];
-            const uint8_t *rows[4];
-            if (!locate(a, j, i, &s)) {
-                put(a, out, NULL);
-                continue;
-            }
-            for (int k = 0; k < 4; k++) {
-                int64_t y = s.y - 1 + k;
-                x[k] = clamp(s.x - 1 + k, a->p->width) * channels;
-                /* Pillow takes the row before in place of one outside, which at the top is row 0 itself. */
-                rows[k] = k > 0 && (y < 0 || y >= a->p->height) ? rows[k - 1] : row_of(a, y);
-            }
-            for (uint32_t c = 0; c < channels; c++) out[c] = cubic_pixel(rows, x, c, &s);
-        }
 }
 
 /* ---- Rotate's short cuts, which Pillow takes whatever the filter. */
@@ -249,7 +213,8 @@ static double degrees(double angle)
     return rest < 0 ? rest + 360.0 : rest == 0 ? 0.0 : rest;
 }
 
-stk_status stk_op_affine(const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch, stk_error *error)
+stk_status stk_op_affine(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
+                         stk_error *error)
 {
     size_t n_bytes = (size_t)p->width * p->height * p->channels;
     double angle = op->kind == STK_OP_ROTATE ? degrees(op->value) : 0;
@@ -268,8 +233,8 @@ stk_status stk_op_affine(const stk_picture *p, const stk_pixel_op *op, stk_buffe
         if (rotate_by_quarters(&a, angle)) return STK_OK;
         rotation(p, angle, a.m);
     }
-    if (op->filter == STK_FILTER_BILINEAR) bilinear(&a);
-    else if (op->filter == STK_FILTER_BICUBIC) bicubic(&a);
+    if (op->filter == STK_FILTER_BILINEAR) rows->bilinear(&a);
+    else if (op->filter == STK_FILTER_BICUBIC) rows->bicubic(&a);
     else nearest(&a);
     return STK_OK;
 }

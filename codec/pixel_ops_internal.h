@@ -8,6 +8,17 @@
 
 #include "codec/pixel_ops.h"
 
+/* Pixels at a time where channels are taken apart: the lines stay in the first-level cache. */
+enum { STK_ROWS_BLOCK = 512 };
+
+/* Source x = m[0] x + m[1] y + m[2] and source y = m[3] x + m[4] y + m[5] of pixel centres. */
+typedef struct stk_affine {
+    const stk_picture *p;
+    const uint8_t *from; /* the picture as it was; 3 readable bytes follow it */
+    double m[6];
+    uint8_t fill[4];
+} stk_affine;
+
 /* Loops that gain from vectors: one source (pixel_rows.h), compiled once a family. Buffers do not overlap. */
 typedef struct stk_row_ops {
     /* bytes[i] = blend(from, bytes[i], alpha). */
@@ -32,6 +43,9 @@ typedef struct stk_row_ops {
     void (*mix[4])(void *x, const void *y, float share, float other, size_t n);
     /* bytes[i] = bytes[i] < threshold ? bytes[i] : 255 - bytes[i]; threshold 0 .. 256. */
     void (*solarize)(int32_t threshold, uint8_t *bytes, size_t n);
+    /* Every pixel of a->p from a->from. */
+    void (*bilinear)(const stk_affine *a);
+    void (*bicubic)(const stk_affine *a);
 } stk_row_ops;
 
 extern const stk_row_ops stk_row_ops_scalar;
@@ -48,7 +62,8 @@ void stk_op_autocontrast(const stk_picture *p);
 void stk_op_equalize(const stk_picture *p);
 
 /* pixel_ops_affine.c. */
-stk_status stk_op_affine(const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch, stk_error *error);
+stk_status stk_op_affine(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
+                         stk_error *error);
 void stk_op_flip_vertical(const stk_picture *p);
 
 /* pixel_ops_filter.c: neighbourhoods. */

@@ -24,17 +24,19 @@ void stk_op_contrast(const stk_row_ops *rows, const stk_picture *p, float alpha)
 void stk_op_posterize(const stk_picture *p, uint32_t bits)
 {
     const uint8_t mask = (uint8_t)(bits >= 8 ? 255u : 255u << (8 - bits));
+    uint8_t *bytes = p->pixels;
     size_t n = byte_count(p);
-    for (size_t i = 0; i < n; i++) p->pixels[i] &= mask;
+    for (size_t i = 0; i < n; i++) bytes[i] &= mask;
 }
 
 /* timm's solarize_add: what is darker than 128 becomes lighter. */
 void stk_op_solarize_add(const stk_picture *p, uint32_t add)
 {
+    uint8_t *bytes = p->pixels;
     size_t n = byte_count(p);
     for (size_t i = 0; i < n; i++) {
-        uint32_t v = p->pixels[i];
-        p->pixels[i] = (uint8_t)(v >= 128 ? v : v + add > 255 ? 255 : v + add);
+        uint32_t v = bytes[i];
+        bytes[i] = (uint8_t)(v >= 128 ? v : v + add > 255 ? 255 : v + add);
     }
 }
 

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "codec/pixel_ops_internal.h"
+#include "codec/pixel_rows_affine.h"
 #include "common/pixel_math.h"
-
-/* Pixels at a time where channels are taken apart: the lines stay in the first-level cache. */
-enum { STK_ROWS_BLOCK = 512 };
 
 static void rows_blend_constant(uint8_t from, float alpha, uint8_t *bytes, size_t n)
 {
@@ -256,7 +254,8 @@ static void rows_mix_f32(void *x, const void *y, float share, float other, size_
         .blend_constant = rows_blend_constant, .blend = rows_blend, .saturate = rows_saturate,                  \
         .shift_hue = rows_shift_hue, .grey = rows_grey, .luma_sum = rows_luma_sum, .smooth = rows_smooth,       \
         .blur_across = rows_blur_across, .blur_down = rows_blur_down, .solarize = rows_solarize,                \
-        .mix = {rows_mix_u8, rows_mix_f16, rows_mix_bf16, rows_mix_f32}                                         \
+        .mix = {rows_mix_u8, rows_mix_f16, rows_mix_bf16, rows_mix_f32}, .bilinear = rows_bilinear,             \
+        .bicubic = rows_bicubic                                                                                 \
     }
 
 #endif
