@@ -51,7 +51,11 @@ def test_same_bytes_as_on_the_host(tiles: Path, decode: str, dtype: Any, layout:
             n += 1
         assert n == 3
     stats = device.stats()
-    assert stats["batches"] >= 6 and isinstance(stats["decode"], str) and stats["decode"]
+    assert stats["batches"] >= 6
+    assert {"gather_s", "decode_s", "upload_s", "upload_gb_per_s", "pageable_bytes", "consumer_wait_s"} <= set(stats)
+    side, _, why = str(stats["decode"]).partition(": ")
+    assert side in ("cpu", "gpu") and (why == "asked for" if decode != "auto" else " us on the CPU" in why)
+    assert decode == "auto" or side == decode
 
 
 def test_resident(tiles: Path) -> None:
