@@ -182,15 +182,27 @@ static stk_status select_own(const stk_h5_plan *plan, const char *path, stk_h5_s
     return STK_OK;
 }
 
+/* A data set whose bytes are not in this file; STK_H5_NONE. */
+static uint32_t first_elsewhere(const stk_h5_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_datasets; i++)
+        if (stk_h5_datasets(plan)[i].layout == STK_H5_ELSEWHERE) return i;
+    return STK_H5_NONE;
+}
+
 stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
                          stk_h5_selection *s, stk_error *error)
 {
     *s = (stk_h5_selection){.labels = STK_H5_NONE};
     bool as_stored = !o->hdf5_arrays || stk_h5_find(plan, "images") == STK_H5_NONE;
     if (plan->own && o->hdf5_images == NULL && as_stored) return select_own(plan, path, s, error);
-    char what[160] = "no data set in it looks like images; name one with --dataset PATH";
+    char what[STK_H5_NAME + 100] = "no data set in it looks like images or arrays; name one with --dataset PATH";
     s->images = o->hdf5_images != NULL ? stk_h5_find(plan, o->hdf5_images) : guess_images(plan, o);
     if (o->hdf5_images != NULL) snprintf(what, sizeof what, "no data set '%.80s' for --dataset", o->hdf5_images);
+    uint32_t elsewhere = first_elsewhere(plan);
+    if (o->hdf5_images == NULL && elsewhere != STK_H5_NONE)
+        snprintf(what, sizeof what, "'%.200s' keeps its data in other files (external or virtual), which is not read",
+                 stk_h5_datasets(plan)[elsewhere].name);
     if (s->images == STK_H5_NONE) return not_found(plan, path, what, error);
     const stk_h5_dataset *d = stk_h5_datasets(plan) + s->images;
     s->kind = kind_of(d, o, &s->convert);

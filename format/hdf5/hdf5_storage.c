@@ -308,6 +308,7 @@ static void set_road(h5_storage *s)
 {
     const stk_h5_dataset *d = stk_h5_datasets(s->plan) + s->selection.images;
     s->base.road = NULL; /* plain bytes: the reader's own mmap or pread */
+    if (d->layout == STK_H5_COMPACT) s->base.road = "memory: it lies in the file's header";
     if (s->images != NULL && !s->plain && d->layout == STK_H5_CONTIGUOUS)
         s->base.road = s->selection.kind == STK_H5_ARRAYS ? "pread, bytes swapped" : "pread, converted";
     if (d->layout != STK_H5_CHUNKED || (d->n_filters == 0 && stk_h5_array_row_address(s->images, 0) != STK_H5_NO_ADDRESS))

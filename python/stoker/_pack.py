@@ -185,6 +185,10 @@ def pack(
     progress: Union[bool, Callable[[PackProgress], Any], None] = None,
     on_issue: Optional[Callable[[PackIssue], Any]] = None,
     append: bool = False,
+    hdf5_images: Optional[str] = None,
+    hdf5_labels: Optional[str] = None,
+    value_range: Optional[tuple[float, float]] = None,
+    arrays: bool = False,
 ) -> PackReport:
     """Packs the images of src into dst; the options are those of ``stoker pack``.
 
@@ -196,6 +200,8 @@ def pack(
     shard_size: bytes, or "512MiB", "4GiB". progress: True for a line on stderr, or a callable that takes a
     :class:`PackProgress` and may return False to cancel. on_issue: called with each :class:`PackIssue`.
     append: add the images to the folder of shards at dst; who has it open goes on with what he opened.
+    hdf5_images, hdf5_labels, value_range, arrays: which parts of an HDF5 src, and how, as for
+    :func:`stoker.open`.
 
     Returns a :class:`PackReport`; look at ``report.skipped``. Raises ExistsError, NotFoundError, ImageError
     or DamagedError (as on_bad and on_damaged say), NoSpaceError, CancelledError.
@@ -230,6 +236,13 @@ def pack(
         types = keep.add(ffi.new("char *[]", [keep.string(f"{name}:{kind}") for name, kind in columns.items()]))
         options.column_types = types
         options.n_column_types = len(columns)
+    source = keep.add(ffi.new("stk_dataset_options *"))
+    lib.stk_dataset_options_init(source)
+    source.hdf5_images, source.hdf5_labels = keep.string(hdf5_images), keep.string(hdf5_labels)
+    source.hdf5_arrays = bool(arrays)
+    if value_range is not None:
+        source.range_min, source.range_max = value_range
+    options.source = source
     if shuffle is not None:
         options.shuffle = True
         options.shuffle_seed = _integer("shuffle", shuffle, 0, 2**64 - 1)

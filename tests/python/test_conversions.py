@@ -60,6 +60,11 @@ def test_pixels_of_foreign_hdf5(tmp_path: Path) -> None:
     assert np.array_equal(stoker.open(tmp_path / "small.stk").image(5), np.asarray(want))
     command("pack", "--dataset", "floats", "--range", "0:1", tmp_path / "x.h5", tmp_path / "f.stk")
     assert np.array_equal(stoker.open(tmp_path / "f.stk").image(7), images[7])
+    stoker.pack(tmp_path / "x.h5", tmp_path / "p.stk", hdf5_images="floats", hdf5_labels="a/kind", value_range=(0, 1))
+    ds = stoker.open(tmp_path / "p.stk")
+    assert np.array_equal(ds.image(7), images[7]) and np.array_equal(ds.labels, np.arange(30) % 4)
+    command("pack", "--arrays", "--dataset", "a/pics", tmp_path / "x.h5", tmp_path / "arrays.stk")
+    assert np.array_equal(stoker.open(tmp_path / "arrays.stk").array(7), images[7])
 
 
 def test_encoded_images_of_foreign_hdf5(tmp_path: Path) -> None:

@@ -193,6 +193,26 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "short.h5").write_bytes((tmp_path / "x.h5").read_bytes()[:700])
     with pytest.raises(stoker.CorruptError):
         stoker.open(tmp_path / "short.h5")
+    with h5py.File(tmp_path / "virtual.h5", "w") as f:
+        layout = h5py.VirtualLayout(shape=images.shape, dtype="u1")
+        layout[:] = h5py.VirtualSource("x.h5", "images", shape=images.shape)
+        f.create_virtual_dataset("pics", layout)
+    with pytest.raises(stoker.Error, match="'pics' keeps its data in other files"):
+        stoker.open(tmp_path / "virtual.h5")
+
+
+def test_compact_layout(tmp_path: Path) -> None:
+    """Small data sets that lie in the file's header."""
+    want = pictures()[:, :8, :8], np.arange(N * 6, dtype=np.float32).reshape(N, 2, 3)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        for name, data in zip((b"images", b"arrays"), want):
+            compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            compact.set_layout(h5py.h5d.COMPACT)
+            kind, space = h5py.h5t.py_create(data.dtype), h5py.h5s.create_simple(data.shape)
+            h5py.h5d.create(f.id, name, kind, space, compact).write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(data))
+    check(tmp_path / "x.h5", want[0])
+    ds = stoker.open(tmp_path / "x.h5", hdf5_images="arrays")
+    assert all(np.array_equal(ds.array(i), want[1][i]) for i in range(N)) and ds.road.startswith("memory")
 
 
 def test_open_while_a_writer_holds_it(tmp_path: Path) -> None:
@@ -272,6 +292,9 @@ def test_libhdf5_is_called_in_the_child_only(tmp_path: Path) -> None:
         with h5py.File(tmp_path / f"{name}.h5", "w") as f:
             f.create_dataset("images", data=images, **options)
             f["labels"] = np.arange(N)
+    with h5py.File(tmp_path / "arrays.h5", "w") as f:
+        f["values"] = np.zeros((N, 5), ">f4")
+    stoker.pack(tmp_path / "plain.h5", tmp_path / "own.h5")
     code = (
         "import sys, os\n"
         "sys.setdlopenflags(os.RTLD_LAZY)\n"
@@ -284,7 +307,10 @@ def test_libhdf5_is_called_in_the_child_only(tmp_path: Path) -> None:
     )
     env = {**os.environ, "LD_DEBUG": "bindings"}  # to stderr: the child may write to no file
     run = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "plain.h5", tmp_path / "gzip.h5"], env=env, capture_output=True, text=True
+        [sys.executable, "-c", code, *(tmp_path / f"{name}.h5" for name in ("plain", "gzip", "arrays", "own"))],
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr[-2000:]
     calls: dict[int, set[str]] = {}
@@ -299,6 +325,37 @@ def test_libhdf5_is_called_in_the_child_only(tmp_path: Path) -> None:
         pytest.skip("functions are bound at start here, called or not")
     assert parent not in calls
     assert any("H5Fopen" in names for names in calls.values())
+
+
+def test_any_number_of_threads(tmp_path: Path, photos_folder: Path) -> None:
+    """Every road, one thread to eight: the same bytes in the same batches, which with one thread are the right ones."""
+    arrays = np.random.default_rng(8).normal(size=(N, 5, 7)).astype(">f8")
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        for layout, options in LAYOUTS.items():
+            f.create_dataset(f"pixels/{layout}", data=pictures(), **options)
+        f["arrays/plain"] = arrays.astype("<f8")
+        f["arrays/swapped"] = arrays
+        f.create_dataset("arrays/lzf", data=arrays, chunks=(4, 3, 7), compression="lzf", shuffle=True)
+        d = f.create_dataset("blobs", (N,), dtype=h5py.vlen_dtype(np.uint8))
+        for i, blob in enumerate(jpegs()):
+            d[i] = np.frombuffer(blob, np.uint8)
+    stoker.pack(photos_folder, tmp_path / "own.h5")
+    names = [f"pixels/{layout}" for layout in LAYOUTS] + ["arrays/plain", "arrays/swapped", "arrays/lzf", "blobs", None]
+    for name in names:
+        ds = stoker.open(tmp_path / ("own.h5" if name is None else "x.h5"), hdf5_images=name)
+        transform = stoker.Train(16) if name is None else None
+        want: list[np.ndarray] = []
+        for threads in range(1, 9):
+            loader = stoker.Loader(ds, batch_size=3, shuffle=True, seed=1, transform=transform, num_threads=threads)
+            got = [np.array(batch) for _ in range(2) for batch, _ in loader]
+            if threads == 1:
+                want = got
+            assert len(got) == len(want) and all(np.array_equal(a, b) for a, b in zip(got, want)), (name, threads)
+        if name is not None and name.startswith("arrays/"):
+            assert np.array_equal(ds.array(4), arrays[4])
+            assert sorted(x.tobytes() for b in want[: len(want) // 2] for x in b) == sorted(
+                x.tobytes() for x in arrays.astype("<f8")
+            )
 
 
 def test_truncated_and_flipped_files(tmp_path: Path) -> None:
