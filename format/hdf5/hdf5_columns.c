@@ -11,6 +11,7 @@
 
 enum {
     STEP = 1 << 20,          /* bytes moved at a time */
+    MAX_ROWS = 64 << 10,     /* of strings, likewise */
     ALWAYS_PADDED = 128,     /* strings at most this wide are stored fixed-length ... */
     MAX_PADDED_WASTE = 4     /* ... wider ones when padding no more than quadruples them */
 };
@@ -130,24 +131,35 @@ static stk_status copy_spool(const stk_spool *spool, const stk_file *file, uint6
     return STK_OK;
 }
 
+/* Strings padded to one width, many rows a read: spools of many rows lie in files. */
 static stk_status copy_padded(stk_hdf5_column *c, const stk_file *file, stk_buffer *step, stk_error *error)
 {
-    size_t width = c->arrays[0].width;
-    size_t rows = STEP / width + 1;
-    STK_TRY(stk_buffer_reserve(step, rows * width, error));
-    uint64_t begin = 0;
+    size_t width = c->arrays[0].width, rows = STEP / width + 1;
+    uint64_t begin = 0, *ends = NULL;
+    stk_buffer text = {0}, end_bytes = {0};
+    stk_status status;
+    if (rows > MAX_ROWS) rows = MAX_ROWS;
+    STK_GOTO(stk_buffer_reserve(step, rows * width, error));
+    STK_GOTO(stk_buffer_reserve(&text, rows * width, error));
+    STK_GOTO(stk_buffer_reserve(&end_bytes, rows * sizeof *ends, error));
+    ends = (uint64_t *)(void *)end_bytes.data;
     for (uint64_t row = 0; row < c->n_rows; row += rows) {
         size_t n = c->n_rows - row < rows ? (size_t)(c->n_rows - row) : rows;
+        STK_GOTO(stk_spool_read(&c->ends, row * sizeof *ends, ends, n * sizeof *ends, error));
+        STK_GOTO(stk_spool_read(&c->values, begin, text.data, (size_t)(ends[n - 1] - begin), error));
         memset(step->data, 0, n * width);
+        uint64_t from = begin;
         for (size_t i = 0; i < n; i++) {
-            uint64_t end;
-            STK_TRY(stk_spool_read(&c->ends, (row + i) * sizeof end, &end, sizeof end, error));
-            STK_TRY(stk_spool_read(&c->values, begin, step->data + i * width, (size_t)(end - begin), error));
-            begin = end;
+            memcpy(step->data + i * width, text.data + (from - begin), (size_t)(ends[i] - from));
+            from = ends[i];
         }
-        STK_TRY(stk_file_write_at(file, step->data, n * width, c->arrays[0].address + row * width, error));
+        begin = from;
+        STK_GOTO(stk_file_write_at(file, step->data, n * width, c->arrays[0].address + row * width, error));
     }
-    return STK_OK;
+cleanup:
+    stk_buffer_free(&text);
+    stk_buffer_free(&end_bytes);
+    return status;
 }
 
 stk_status stk_hdf5_column_write(stk_hdf5_column *c, const stk_file *file, stk_error *error)
