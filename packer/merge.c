@@ -173,6 +173,7 @@ static stk_status write_lists(merge *m, stk_text_file *log, stk_report *report, 
         const stk_part *part = &m->parts.parts[k];
         size_t at = part->history.first_line;
         stk_history_entry entry;
+        STK_GOTO(stk_history_room(&part->history, &scratch, error));
         while (stk_history_next(&part->history, &at, &scratch, &entry)) {
             stk_product product;
             stk_history_product(&entry, &product);

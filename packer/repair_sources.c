@@ -33,6 +33,7 @@ static stk_status take_paths(const stk_history *history, stk_patients *patients,
     stk_status status = STK_OK;
     stk_history_entry entry;
     size_t at = history->first_line;
+    STK_GOTO(stk_history_room(history, &scratch, error));
     while (stk_history_next(history, &at, &scratch, &entry)) {
         if (entry.fate != STK_FATE_RECORD || !entry.has_xxh3) continue;
         stk_patient *p = find_record(patients, entry.record);

@@ -183,6 +183,7 @@ static stk_status index_lines(stk_history *h, stk_error *error)
     for (uint64_t i = 0; i < h->n_lines; i++) {
         size_t begin = at;
         if (!next_line(h, &at, &line, &n)) break;
+        if (n > h->longest) h->longest = n;
         const char *path = line_path(line, n, &n_path);
         if (path == NULL) continue;
         uint64_t hash = stk_hash64(path, n_path);
@@ -264,6 +265,14 @@ void stk_history_close(stk_history *history)
     stk_buffer_free(&history->text);
     free(history->slots);
     *history = (stk_history){0};
+}
+
+/* What a parsed line takes: its bytes, and zeros behind its fields. */
+enum { FIELDS_ROOM = 16 };
+
+stk_status stk_history_room(const stk_history *h, stk_buffer *scratch, stk_error *error)
+{
+    return stk_buffer_reserve(scratch, h->longest + FIELDS_ROOM, error);
 }
 
 bool stk_history_next(const stk_history *h, size_t *at, stk_buffer *scratch, stk_history_entry *out)

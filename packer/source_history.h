@@ -39,6 +39,7 @@ typedef struct stk_history {
     uint64_t n_lines;
     uint64_t *slots; /* of a hash table: offset of a line, and 24 bits of its path's hash on top; 0 empty */
     size_t n_slots;
+    size_t longest; /* line */
 } stk_history;
 
 /* Reads a whole, undamaged file; anything else is STK_ERR_CORRUPT, STK_ERR_NOT_FOUND ... */
@@ -49,6 +50,9 @@ void stk_history_close(stk_history *history);
  */
 bool stk_history_find(const stk_history *history, const char *path, stk_buffer *scratch,
                       stk_history_entry *out);
+
+/* Room for any line: with it, that stk_history_next or _find ends is never for want of memory. */
+stk_status stk_history_room(const stk_history *history, stk_buffer *scratch, stk_error *error);
 
 /* The line at offset *at (start with first_line), which moves behind it; false at the end. */
 bool stk_history_next(const stk_history *history, size_t *at, stk_buffer *scratch, stk_history_entry *out);

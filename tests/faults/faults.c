@@ -223,7 +223,12 @@ static void merge_run(outcome *out)
     const char *parts[] = {b, a};
     out->status = stk_merge(parts, 2, tree_path(&scratch, "o.stk"), NULL, NULL, &out->error);
 }
-static bool merge_right(void) { return same("o.stk", "base.stk"); }
+static bool merge_right(void)
+{
+    if (!same("o.stk", "base.stk")) return false;
+    return exists("o.stk.sources") ? same("o.stk.sources", "base.stk.sources") : list_may_lack;
+}
+static bool repair_right(void) { return same("o.stk", "base.stk") && same("o.stk.sources", "base.stk.sources"); }
 
 static void export_run(outcome *out)
 {
@@ -348,7 +353,7 @@ static const scenario scenarios[] = {
     {"merge", nothing, merge_run, merge_right, pack_intact},
     {"export-tar", nothing, export_run, export_right, export_intact},
     {"verify", nothing, verify_run, always, always},
-    {"repair", spoilt, repair_run, merge_right, repair_intact},
+    {"repair", spoilt, repair_run, repair_right, repair_intact},
     {"stage", nothing, stage_run, stage_right, always},
     {"load-pread", nothing, load_pread, load_right, always},
     {"load-mmap", nothing, load_mmap, load_right, always},
