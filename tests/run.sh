@@ -344,7 +344,7 @@ group_tsan() {
     unset OMP_TOOL_LIBRARIES TSAN_OPTIONS
 }
 # Tests in which threads of ours meet; the corpus adds time here, not threads.
-threaded_tests='loader|pack|team|verify|dataset|schedule|slot|queue|progress|writer|cache|reader'
+threaded_tests='test_gpu|loader|pack|team|verify|dataset|schedule|slot|queue|progress|writer|cache|reader'
 
 # command_tour BIN THREADS: pack, verify, load and extract the sample photos.
 command_tour() {
