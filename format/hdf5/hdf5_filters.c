@@ -69,7 +69,8 @@ static void unshuffle(const uint8_t *in, size_t n, size_t element, uint8_t *out)
         for (size_t b = 0; b < element; b++)
             for (size_t i = 0; i < count; i++) out[i * element + b] = in[b * count + i];
     }
-    memcpy(out + count * element, in + count * element, n - count * element);
+    size_t done = count * element; /* what is left over stays where it is */
+    if (n > done) memcpy(out + done, in + done, n - done);
 }
 
 static stk_status check_fletcher(stk_buffer *data, stk_error *error)
