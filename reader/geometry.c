@@ -25,6 +25,7 @@ void stk_transform_init(stk_transform *transform, stk_transform_kind kind)
         .ratio_max = 4.0 / 3.0,
         .flip_probability =
             kind == STK_TRANSFORM_RANDOM_RESIZED_CROP || kind == STK_TRANSFORM_PAD_CROP ? 0.5 : 0.0,
+        .mix = {.probability = 1, .switch_probability = 0.5},
     };
 }
 

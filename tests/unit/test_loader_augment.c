@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps and mixing through the C interface: the same bytes for any number of threads, the caller's steps not needed
+ * after opening, labels and shares of mixed batches, every kind of step on tiny images, what is refused. */
+#include <math.h>
+
+#include "support/image_shard.h"
+#include "support/loader_run.h"
+#include "support/temporary.h"
+
+enum { N = 101, SIDE = 24, MOST = 6 };
+
+static stk_error error;
+static stk_dataset *dataset;
+
+static void every_kind(stk_step *steps)
+{
+    static const stk_step_kind kinds[MOST] = {STK_STEP_COLOR_JITTER,    STK_STEP_BLUR,         STK_STEP_RAND_AUGMENT,
+                                              STK_STEP_TRIVIAL_AUGMENT, STK_STEP_AUTO_AUGMENT, STK_STEP_ERASE};
+    for (int k = 0; k < MOST; k++) stk_step_init(&steps[k], kinds[k]);
+    for (int i = 0; i < 2; i++) {
+        steps[0].brightness[i] = steps[0].contrast[i] = steps[0].saturation[i] = i == 0 ? 0.5 : 1.5;
+        steps[0].hue[i] = i == 0 ? -0.1 : 0.1;
+    }
+    steps[1].kernel_width = 5;
+    steps[3].filter = STK_FILTER_BILINEAR;
+    steps[4].mixed_filters = true;
+    steps[5].erase_value = STK_ERASE_PIXEL;
+}
+
+static stk_loader_options options_for(uint32_t threads, uint32_t side)
+{
+    stk_loader_options o;
+    stk_loader_options_init(&o);
+    stk_transform_init(&o.transform, STK_TRANSFORM_RANDOM_RESIZED_CROP);
+    o.transform.out_width = side;
+    o.transform.out_height = side + 1;
+    o.batch_size = 16;
+    o.n_threads = threads;
+    o.seed = 5;
+    o.n_views = 2;
+    o.dtype = STK_DTYPE_F16;
+    return o;
+}
+
+/* The options' steps are gone before the first batch is asked for. */
+static stk_loader *open_forgetting(const stk_loader_options *options)
+{
+    stk_step steps[MOST];
+    stk_loader_options o = *options;
+    every_kind(steps);
+    o.transform.steps = steps;
+    o.transform.n_steps = MOST;
+    stk_loader *l = run_loader(dataset, &o);
+    memset(steps, 0xff, sizeof steps);
+    return l;
+}
+
+static uint64_t hash_of(uint32_t threads, uint32_t side, bool mixed)
+{
+    stk_loader_options o = options_for(threads, side);
+    if (mixed) o.transform.mix.mixup_alpha = o.transform.mix.cutmix_alpha = 0.8;
+    stk_loader *l = open_forgetting(&o);
+    run_log log = {0};
+    CHECK(run_batches(l, &log, UINT64_MAX));
+    CHECK_EQ(log.n, 2 * N);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < log.n; i++) hash = hash * 31 + log.entries[i].pixels;
+    run_free(&log);
+    stk_loader_close(&l);
+    return hash;
+}
+
+static void same_for_any_number_of_threads(void)
+{
+    static const uint32_t sides[] = {1, 2, 3, 31};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (int mixed = 0; mixed < 2; mixed++) {
+            uint64_t one = hash_of(1, sides[i], mixed);
+            CHECK(hash_of(2, sides[i], mixed) == one);
+            CHECK(hash_of(4, sides[i], mixed) == one);
+        }
+    CHECK(hash_of(1, 31, false) != hash_of(1, 31, true));
+}
+
+/* Every entry's partner is a label of the batch, and all are somebody's partner once. */
+static void labels_and_shares(void)
+{
+    stk_loader_options o = options_for(2, 12);
+    stk_batch *b;
+    o.transform.mix = (stk_mix){.mixup_alpha = 0.4, .probability = 1, .switch_probability = 0.5};
+    stk_loader *l = run_loader(dataset, &o);
+    while (stk_loader_next(l, -1, &b, &error) == STK_OK) {
+        int64_t sum = 0, sum2 = 0;
+        for (uint32_t e = 0; e < b->n; e++) {
+            sum += b->labels[e];
+            sum2 += b->labels2[e];
+            CHECK(b->shares[e] >= 0 && b->shares[e] <= 1);
+            CHECK(b->shares[e] == b->shares[0]);
+            if (e % 2 == 1) CHECK_EQ(b->labels2[e], b->labels2[e - 1]); /* views of one sample */
+        }
+        CHECK_EQ(sum, sum2);
+        stk_batch_release(b);
+    }
+    stk_loader_close(&l);
+    o.transform.mix.mixup_alpha = 0;
+    l = run_loader(dataset, &o);
+    CHECK_OK(stk_loader_next(l, -1, &b, &error));
+    CHECK(b->labels2 == NULL && b->shares == NULL);
+    stk_batch_release(b);
+    stk_loader_close(&l);
+}
+
+static void refuse(const stk_loader_options *o, const char *text)
+{
+    stk_loader *l = NULL;
+    CHECK_STATUS(stk_loader_open(dataset, o, &l, &error), STK_ERR_ARGUMENT);
+    CHECK(l == NULL);
+    CHECK(strstr(error.text, text) != NULL);
+    stk_loader_close(&l);
+}
+
+static void refused(void)
+{
+    stk_loader_options o = options_for(1, 8);
+    stk_step s[STK_STEPS_MAX + 1];
+    for (int k = 0; k <= STK_STEPS_MAX; k++) {
+        stk_step_init(&s[k], STK_STEP_OP);
+        s[k].op = STK_OP_INVERT;
+    }
+    o.transform.steps = s;
+    o.transform.n_steps = STK_STEPS_MAX + 1;
+    refuse(&o, "at most 16");
+    o.transform.n_steps = 2;
+    stk_step_init(&s[0], STK_STEP_ERASE);
+    refuse(&o, "step 1 of the transform: erasing must be the last");
+    stk_step_init(&s[0], STK_STEP_BLUR);
+    s[0].kernel_height = 4;
+    refuse(&o, "must be odd");
+    stk_step_init(&s[0], STK_STEP_RAND_AUGMENT);
+    s[0].magnitude = 31;
+    refuse(&o, "magnitude must be 0 .. bins - 1");
+    stk_step_init(&s[0], STK_STEP_COLOR_JITTER);
+    s[0].hue[1] = 0.7;
+    refuse(&o, "hue");
+    stk_step_init(&s[0], STK_STEP_NONE);
+    refuse(&o, "unknown");
+    stk_step_init(&s[0], STK_STEP_TIMM_RAND);
+    s[0].filter = STK_FILTER_LANCZOS;
+    refuse(&o, "nearest, bilinear or bicubic");
+    stk_step_init(&s[0], STK_STEP_OP);
+    s[0].op = STK_OP_POSTERIZE;
+    s[0].value[1] = 9;
+    refuse(&o, "its value is out of range");
+    s[0].value[0] = s[0].value[1] = (double)NAN;
+    refuse(&o, "its value is out of range");
+    o.transform.n_steps = 0;
+    o.transform.mix.cutmix_alpha = -1;
+    refuse(&o, "alpha -1");
+    o.transform.mix = (stk_mix){.mixup_alpha = 1, .probability = 2};
+    refuse(&o, "probability");
+    o.transform.mix = (stk_mix){0};
+    o.transform.n_steps = 1;
+    o.gather = true;
+    stk_step_init(&s[0], STK_STEP_TRIVIAL_AUGMENT);
+    refuse(&o, "gather");
+}
+
+int main(void)
+{
+    const char *path = temporary("images.stk");
+    image_shard(path, N, SIDE, SIDE, 3);
+    dataset = run_open(path);
+    RUN(same_for_any_number_of_threads);
+    RUN(labels_and_shares);
+    RUN(refused);
+    stk_dataset_close(&dataset);
+    return check_exit();
+}
