@@ -89,5 +89,24 @@ def test_chinese_autodl_has_the_same_commands() -> None:
     assert commands("autodl.md") == commands("zh/autodl.md")
 
 
+def test_reliability_names_what_exists() -> None:
+    """Each test that the page names is there, and each fuzz target is on the page."""
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    there = {path.stem for path in (ROOT / "tests").rglob("*.[cp]*")} | {
+        path.name for path in (ROOT / "tests" / "cli").iterdir()
+    }
+    there |= set(
+        re.findall(r"add_test\(NAME (\w+)", (ROOT / "tests" / "CMakeLists.txt").read_text(encoding="utf-8"))
+    )
+    named = set(re.findall(r"\b(?:test|fuzz|faults)_\w+", text))
+    for case in re.findall(r"tests/cli/run\.py ([\w ]+)`", text):
+        named |= set(case.split())
+    assert len(named) > 20 and not named - there
+    for path in re.findall(r"tests/[\w/]+\.(?:py|c)\b", text):
+        assert (ROOT / path).exists(), path
+    targets = {path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.c")}
+    assert not targets - named
+
+
 def test_environment_has_the_command() -> None:
     assert os.access(Path(sys.executable).parent / "stoker", os.X_OK)
