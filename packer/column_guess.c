@@ -38,7 +38,7 @@ static bool is_word(const char *text, size_t n, const char *word)
     return n == strlen(word) && memcmp(text, word, n) == 0;
 }
 
-static uint32_t field_kinds(const char *text, size_t n)
+static uint32_t field_kinds(stk_guess *guess, const char *text, size_t n)
 {
     uint32_t kinds = text_kinds(text, n);
     int64_t i;
@@ -46,7 +46,10 @@ static uint32_t field_kinds(const char *text, size_t n)
     if (is_word(text, n, "True") || is_word(text, n, "False")) return kinds | MAY_BOOL | MAY_True;
     if (is_word(text, n, "true") || is_word(text, n, "false")) return kinds | MAY_BOOL | MAY_true;
     if (is_word(text, n, "TRUE") || is_word(text, n, "FALSE")) return kinds | MAY_BOOL | MAY_TRUE;
-    if (stk_text_is_i64(text, n, &i)) kinds |= MAY_I64;
+    if (stk_text_is_i64(text, n, &i)) {
+        kinds |= MAY_I64;
+        guess->below = guess->below || i < -1;
+    }
     if (stk_text_is_u64(text, n, &u)) kinds |= MAY_U64;
     if (stk_text_is_f64(text, n)) kinds |= MAY_F64;
     return kinds;
@@ -92,7 +95,10 @@ static uint32_t node_kinds(stk_guess *guess, const stk_json *node)
     case STK_JSON_INTEGER:
     case STK_JSON_UNSIGNED:
     case STK_JSON_REAL:
-        if (stk_json_i64(node, &i)) kinds |= MAY_I64;
+        if (stk_json_i64(node, &i)) {
+            kinds |= MAY_I64;
+            guess->below = guess->below || i < -1;
+        }
         if (stk_json_u64(node, &u)) kinds |= MAY_U64;
         return kinds | (fits_double(node) ? MAY_F64 : 0u);
     case STK_JSON_ARRAY:
@@ -113,7 +119,7 @@ void stk_guess_see(stk_guess *guess, const stk_raw_cell *cell)
             guess->n_empty++;
             return;
         }
-        guess->possible &= field_kinds(cell->text, cell->n_bytes);
+        guess->possible &= field_kinds(guess, cell->text, cell->n_bytes);
         break;
     case STK_RAW_STRING: guess->possible &= text_kinds(cell->text, cell->n_bytes); break;
     case STK_RAW_NODE: guess->possible &= node_kinds(guess, cell->node); break;

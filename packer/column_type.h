@@ -21,6 +21,7 @@ typedef struct stk_guess {
     uint64_t n_nulls;              /* JSON nulls and missing keys */
     uint64_t n_empty;              /* empty CSV fields */
     uint64_t min_items, max_items; /* of lists */
+    bool below;                    /* a whole number below -1, which is no label */
     uint64_t inner;                /* length of every list within lists; 0: none seen */
 } stk_guess;
 void stk_guess_begin(stk_guess *guess);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "packer/manifest.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ typedef struct manifest {
     uint32_t *n_items;
     bool *overridden;
     label_kind label;
+    char *label_note; /* stk_sources.label_note */
     stk_string_set classes;
     int64_t *labels;
     uint64_t labels_capacity;
@@ -40,6 +43,7 @@ static void manifest_free(manifest *m)
     free(m->n_items);
     free(m->overridden);
     free(m->labels);
+    free(m->label_note);
     free(m->table_columns);
     stk_string_set_free(&m->classes);
     stk_names_free(&m->paths);
@@ -97,9 +101,32 @@ static stk_status apply_override(manifest *m, const char *text, stk_error *error
                     m->rows.path);
 }
 
-/* Whole numbers are labels as they stand, all text is class names; other numbers are no labels. */
+static stk_status note_label(manifest *m, stk_error *error, const char *format, ...) STK_PRINTF(3, 4);
+static stk_status note_label(manifest *m, stk_error *error, const char *format, ...)
+{
+    char text[240]; /* as much as a report's line holds */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    m->label_note = strdup(text);
+    return m->label_note != NULL ? STK_OK : stk_fail_memory(error, "a note");
+}
+
+/* Rows of a label column that say nothing: their images have no label. */
+static stk_status note_empty_labels(manifest *m, uint32_t c, stk_error *error)
+{
+    const stk_guess *guess = &m->guesses[c];
+    uint64_t empty = guess->n_empty + guess->n_nulls;
+    if (empty == 0) return STK_OK;
+    return note_label(m, error, "%llu of %llu rows are empty in column '%.60s': their images have no label (-1)",
+                      (unsigned long long)empty, (unsigned long long)(empty + guess->n_values), m->rows.names[c]);
+}
+
+/* Whole numbers are labels as they stand (-1: none), all text is class names; other numbers are no labels. */
 static stk_status decide_label(manifest *m, stk_error *error)
 {
+    const char *what = "fractional numbers";
     uint32_t c = m->roles.label;
     m->label = LABEL_NONE;
     if (c == UINT32_MAX) return STK_OK;
@@ -112,15 +139,26 @@ static stk_status decide_label(manifest *m, stk_error *error)
     case STK_TYPE_F64: break;
     default: m->label = LABEL_NUMBER; break;
     }
-    if (m->n_items[c] != 1) m->label = LABEL_NONE;
-    if (m->label != LABEL_NONE) return STK_OK;
+    if (m->label == LABEL_NUMBER && m->guesses[c].below) {
+        m->label = LABEL_NONE;
+        what = "numbers below -1";
+    }
+    if (m->n_items[c] != 1) {
+        m->label = LABEL_NONE;
+        what = "lists";
+    }
+    if (m->label != LABEL_NONE) return note_empty_labels(m, c, error);
     m->roles.label = UINT32_MAX; /* found by its name alone: an ordinary column */
-    if (!m->roles.label_wanted) return STK_OK;
+    if (!m->roles.label_wanted)
+        return note_label(m, error,
+                          "column '%.60s' holds %s, so it is an ordinary column and there are no labels; labels are "
+                          "whole numbers from 0, or names (--label-column names another one, '' none)",
+                          m->rows.names[c], what);
     return stk_fail(
         error, STK_ERR_ARGUMENT,
-        "%s: column '%s' cannot be the label: it holds %s, not whole numbers or names; it is kept as a "
+        "%s: column '%s' cannot be the label: it holds %s, not whole numbers from 0 or names; it is kept as a "
         "column when another one (or none) is named with --label-column",
-        m->rows.path, m->rows.names[c], m->n_items[c] != 1 ? "lists" : "fractional numbers");
+        m->rows.path, m->rows.names[c], what);
 }
 
 /* The stored column of the source's path is called "path"; a user's column of that name is not lost. */
@@ -278,6 +316,8 @@ stk_status stk_manifest_read(const char *path, const char *root, const stk_pack_
     out->has_labels = m.label != LABEL_NONE;
     out->labels = m.labels;
     m.labels = NULL;
+    out->label_note = m.label_note;
+    m.label_note = NULL;
     out->table = m.table;
     m.table = NULL;
     out->root = strdup(root);

@@ -123,6 +123,8 @@ static stk_status open_output(pack *p, stk_error *error)
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
+    if (p->sources.label_note != NULL)
+        STK_TRY(stk_report_note(&p->report, p->source.manifest, "label", p->sources.label_note, error));
     stk_hdf5_sink_options hdf5 = {
         .max_records = p->end - p->first,
         .size = p->size,

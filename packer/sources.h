@@ -51,6 +51,7 @@ typedef struct stk_sources {
     char **class_names; /* raw bytes, in label order; owned */
     uint32_t n_classes;
     uint64_t n_special; /* sockets, pipes, devices: never opened, counted as ignored */
+    char *label_note;   /* one sentence about the manifest's labels that its user should know; owned; NULL: nothing */
     bool confined;      /* symbolic links must not lead out of the root (manifests) */
     struct stk_source_store *store; /* owned; NULL: entries are files below the root */
     /* Manifests and stores only: per entry, else NULL. */

@@ -414,6 +414,9 @@ is_png() { [ "$(head -c 8 "$1" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a 
 
 group_slow() {
     main_tree && ctest_in main -L slow
+    # Loaders stopped and resumed in 10,000 random ways; a small share of them runs with every test of Python.
+    run "10,000 ways to stop and resume" env STOKER_HYPOTHESIS_EXAMPLES=10000 \
+        tests/python/run.sh -k any_sequence_of_stops || true
 }
 
 group_fuzz() {

@@ -3,29 +3,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from stoker._errors import ArgumentError
 from stoker._native import lib
 
-if TYPE_CHECKING:
-    if sys.version_info >= (3, 10):
-        from typing import TypeAlias
-    else:
-        from typing_extensions import TypeAlias
-    from typing import Literal
-
-    Filter: TypeAlias = Literal["bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"]
-    Pixels: TypeAlias = Literal["pillow13", "pillow12"]
-    Color: TypeAlias = Literal["rgb", "bgr"]
-    Mode: TypeAlias = Literal["RGB", "L"]
-    DType: TypeAlias = Literal["uint8", "float16", "bfloat16", "float32"]
-    Layout: TypeAlias = Literal["NHWC", "NCHW"]
-    Last: TypeAlias = Literal["keep", "drop", "pad"]
-    OnBad: TypeAlias = Literal["error", "skip", "substitute"]
-    Order: TypeAlias = Literal["shuffle", "sequential", "page", "weighted"]
+Filter = Literal["bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"]
+Pixels = Literal["pillow13", "pillow12"]
+Color = Literal["rgb", "bgr"]
+Mode = Literal["RGB", "L"]
+DType = Literal["uint8", "float16", "bfloat16", "float32"]
+Layout = Literal["NHWC", "NCHW"]
+Last = Literal["keep", "drop", "pad"]
+OnBad = Literal["error", "skip", "substitute"]
+Order = Literal["shuffle", "sequential", "page", "weighted"]
 
 FILTERS: Mapping[str, int] = {
     "bilinear": lib.STK_FILTER_BILINEAR,

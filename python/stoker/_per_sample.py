@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stoker._dataset import Dataset
     from stoker._transforms import Transform
 
-    Convert = Callable[[Any], tuple[Any, BatchInfo]]
+Convert = Callable[[Any], tuple[Any, BatchInfo]]
 
 _here = threading.local()
 

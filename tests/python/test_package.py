@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -117,6 +118,16 @@ def test_typed() -> None:
         ROOT / "pyproject.toml",
     ]
     done = subprocess.run([*command, ROOT / "python" / "stoker"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+def test_types_are_those_at_run_time() -> None:
+    """mypy.stubtest: every name that a type checker sees is there, with the same parameters."""
+    pytest.importorskip("mypy")
+    allowed = ROOT / "tests" / "python" / "stubtest-allow.txt"
+    command = [sys.executable, "-m", "mypy.stubtest", "stoker", "--concise", "--allowlist", allowed]
+    environment = {**os.environ, "MYPYPATH": str(INSTALLED.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout
 
 
