@@ -339,15 +339,21 @@ static void add_dataset(parser *p, hid_t file, const char *name)
     int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
     if (type < 0 || list < 0 || rank < 0) {
         fail_open(p, name);
-    } else if (rank <= STK_H5_MAX_RANK) {
-        hsize_t dims[STK_H5_MAX_RANK] = {0};
+    } else {
+        hsize_t dims[H5S_MAX_RANK] = {0};
+        bool deep = rank > STK_H5_MAX_RANK; /* listed, so that it can be named, but not read */
         H5Sget_simple_extent_dims(space, dims, NULL);
         snprintf(d.name, sizeof d.name, "%s", name);
-        d.rank = (uint32_t)rank;
-        for (int i = 0; i < rank; i++) d.dims[i] = dims[i];
+        d.rank = (uint32_t)(deep ? STK_H5_MAX_RANK : rank);
+        for (uint32_t i = 0; i < d.rank; i++) d.dims[i] = dims[i];
         describe_type(&d, type);
-        describe_layout(p, &d, dataset, list, type);
-        describe_fill(&d, list, type);
+        if (deep) {
+            d.class_ = STK_H5_OTHER;
+            d.layout = STK_H5_CONTIGUOUS;
+        } else {
+            describe_layout(p, &d, dataset, list, type);
+            describe_fill(&d, list, type);
+        }
         p->open->datasets[p->head.n_datasets++] = dataset;
         dataset = -1;
         if (stk_buffer_append(&p->datasets, &d, sizeof d, &p->error) != STK_OK) p->status = STK_ERR_MEMORY;

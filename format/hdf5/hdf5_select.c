@@ -207,7 +207,8 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
     const stk_h5_dataset *d = stk_h5_datasets(plan) + s->images;
     s->kind = kind_of(d, o, &s->convert);
     if (s->kind == 0 || d->rank == 0 || d->dims[0] == 0)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: data set '%s' holds neither images nor arrays", path, d->name);
+        return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: data set '%s' holds neither images nor arrays of numbers with at most %d dimensions",
+                        path, d->name, STK_H5_MAX_RANK);
     s->n_rows = d->dims[0];
     if (s->kind == STK_H5_PIXELS_NHWC || s->kind == STK_H5_PIXELS_NCHW) {
         bool first = s->kind == STK_H5_PIXELS_NCHW;

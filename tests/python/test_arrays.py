@@ -190,7 +190,8 @@ def test_what_cannot_be_asked_for(tmp_path: Path, options: dict[str, Any]) -> No
 
 
 def test_numbers_that_are_not_what_they_look_like(tmp_path: Path) -> None:
-    """bfloat16 has two bytes as float16 has, and 12-bit integers two as int16: never taken for them."""
+    """bfloat16 has two bytes as float16 has, and 12-bit integers two as int16: never taken for them. Of what is not
+    read, too many dimensions too, the error speaks by name."""
     with h5py.File(tmp_path / "x.h5", "w") as f:
         space = h5py.h5s.create_simple((N, 6))
         brain = h5py.h5t.IEEE_F32LE.copy()
@@ -202,8 +203,9 @@ def test_numbers_that_are_not_what_they_look_like(tmp_path: Path) -> None:
         for name, kind in ((b"brain", brain), (b"narrow", narrow)):
             h5py.h5d.create(f.id, name, kind, space)
         f["complex"] = np.zeros((N, 6), np.complex64)
+        f["deep"] = np.zeros((N, 1, 1, 1, 1, 1, 1, 1, 2), np.float32)
         f["fine"] = np.zeros((N, 6), np.float16)
-    for name in ("brain", "narrow", "complex"):
+    for name in ("brain", "narrow", "complex", "deep"):
         with pytest.raises(stoker.UnsupportedError, match=f"'{name}' holds neither images nor arrays"):
             stoker.open(tmp_path / "x.h5", hdf5_images=name)
     assert stoker.open(tmp_path / "x.h5").array(0).dtype == np.float16
