@@ -4,7 +4,7 @@
 
     compare_decoders.py FOLDER [--batch 256] [--workers 16] [--seconds 8] [--only NAME,...]
 
-FOLDER holds JPEG files (`stoker extract DATA.stk FOLDER` writes those of a tiles data set). One JSON object a line:
+FOLDER holds JPEG files (`stoker extract DATA.stk FOLDER` writes those of tiles). One JSON object a line:
 
     nvjpeg      libnvjpeg's batched decoder, hardware back end and GPU_HYBRID: full decode to RGB, nothing else
     torchvision torchvision.io.decode_jpeg(device="cuda"): full decode, nothing else
@@ -100,7 +100,13 @@ def nvjpeg_batch(lib, handle, blobs):
         components, sampling = ctypes.c_int(), ctypes.c_int()
         widths, heights = (ctypes.c_int * 4)(), (ctypes.c_int * 4)()
         lib.nvjpegGetImageInfo(
-            handle, blob, ctypes.c_size_t(len(blob)), ctypes.byref(components), ctypes.byref(sampling), widths, heights
+            handle,
+            blob,
+            ctypes.c_size_t(len(blob)),
+            ctypes.byref(components),
+            ctypes.byref(sampling),
+            widths,
+            heights,
         )
         out = torch.empty(widths[0] * heights[0] * 3, dtype=torch.uint8, device="cuda")
         keep.append(out)

@@ -4,8 +4,8 @@
 
     overlap.py TRACE.json        a trace as torch.profiler's export_chrome_trace writes it
 
-train_resnet.py --trace FILE makes such a trace. One JSON object: time of stoker's kernels and copies, the share of it in
-which a kernel of another stream ran as well, and the share of the whole in which any kernel ran.
+train_resnet.py --trace FILE makes such a trace. One JSON object: time of stoker's kernels and copies, the share
+of it in which a kernel of another stream ran as well, and the share of the whole in which any kernel ran.
 """
 import json
 import sys

@@ -129,8 +129,8 @@ class Loader:
     one that differs is a bad record, handled as on_bad says.
 
     torch's DataLoader arguments work too: num_workers, pin_memory, prefetch_factor, persistent_workers,
-    drop_last, sampler; timeout (seconds after which TimeoutError says whether the threads wait for the disk or decode);
-    collate_fn is refused with the reason.
+    drop_last, sampler; timeout (seconds after which TimeoutError says whether the threads wait for the disk
+    or decode); collate_fn is refused with the reason.
     """
 
     def __init__(

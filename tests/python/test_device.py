@@ -52,7 +52,8 @@ def test_same_bytes_as_on_the_host(tiles: Path, decode: str, dtype: Any, layout:
         assert n == 3
     stats = device.stats()
     assert stats["batches"] >= 6
-    assert {"gather_s", "decode_s", "upload_s", "upload_gb_per_s", "pageable_bytes", "consumer_wait_s"} <= set(stats)
+    for name in ("gather_s", "decode_s", "upload_s", "upload_gb_per_s", "pageable_bytes", "consumer_wait_s"):
+        assert name in stats
     side, _, why = str(stats["decode"]).partition(": ")
     assert side in ("cpu", "gpu") and (why == "asked for" if decode != "auto" else " us on the CPU" in why)
     assert decode == "auto" or side == decode
