@@ -213,7 +213,8 @@ static stk_status settle_place(stk_stage_job *job, const stk_source_speed *speed
         int n = snprintf(full, sizeof full, "%s%s", job->seams->root, p->folder);
         if (n < 0 || (size_t)n >= sizeof full) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", p->folder);
         stk_status status = stk_stage_base(full, true, job->bases[job->place], &why);
-        if (status == STK_OK) job->report->target_mb_s = stk_stage_target_speed(job->bases[job->place]);
+        if (status == STK_OK)
+            job->report->target_mb_s = stk_stage_target_speed(job->bases[job->place], p->kind == STK_PLACE_MEMORY);
         if (is_named(job->o) && status != STK_OK) return stk_fail(error, status, "%s", why.text);
         bool slow = p->kind != STK_PLACE_MEMORY && !speed->from_memory && job->report->target_mb_s < speed->mb_s;
         if (status == STK_OK && (!slow || is_named(job->o))) break;

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 
-enum { PIECES = 8, PIECE_BYTES = 1 << 20, WRITES = 16 };
+enum { PIECES = 8, PIECE_BYTES = 1 << 20, DISK_WRITES = 16, MEMORY_WRITES = 4 };
 static const uint64_t read_ns = 150000000, write_ns = 300000000;
 
 /* Whether a read at the offset is answered from memory alone. */
@@ -47,8 +47,9 @@ stk_source_speed stk_stage_source_speed(const stk_stage_source *source)
     return speed;
 }
 
-double stk_stage_target_speed(const char *folder)
+double stk_stage_target_speed(const char *folder, bool in_memory)
 {
+    uint64_t n_writes = in_memory ? MEMORY_WRITES : DISK_WRITES;
     char path[STK_STAGE_PATH];
     int n = snprintf(path, sizeof path, "%s/speed.%ld", folder, (long)getpid());
     uint8_t *data = malloc(PIECE_BYTES);
@@ -61,7 +62,7 @@ double stk_stage_target_speed(const char *folder)
     memset(data, 0x5a, PIECE_BYTES);
     uint64_t start = stk_now_ns(), n_bytes = 0;
     bool good = true;
-    for (uint64_t i = 0; good && i < WRITES && stk_now_ns() - start < write_ns; i++) {
+    for (uint64_t i = 0; good && i < n_writes && stk_now_ns() - start < write_ns; i++) {
         good = stk_file_write_at(&file, data, PIECE_BYTES, i * PIECE_BYTES, NULL) == STK_OK;
         n_bytes += PIECE_BYTES;
     }

@@ -16,8 +16,8 @@ typedef struct stk_source_speed {
 /* Reads up to eight pieces spread over the data set, for 0.15 s at most (one piece at least). */
 stk_source_speed stk_stage_source_speed(const stk_stage_source *source);
 
-/* Writes 16 MiB into a nameless file in folder, for 0.3 s at most; synced where that reaches a disk. 0 = could not be
- * measured. */
-double stk_stage_target_speed(const char *folder);
+/* Writes 16 MiB (in memory, whose speed decides nothing, 4) into a nameless file in folder, for 0.3 s at most; synced
+ * where that reaches a disk. 0 = could not be measured. */
+double stk_stage_target_speed(const char *folder, bool in_memory);
 
 #endif
