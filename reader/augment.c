@@ -216,6 +216,7 @@ void stk_augment_draw(const stk_augment_rule *rule, const stk_draw_key *key, uin
     plan->n_ops = plan->n_boxes = 0;
     for (uint32_t k = 0; k < rule->n_steps; k++) {
         const stk_step *s = &rule->steps[k];
+        if (s->views != 0 && (key->view > 31 || (s->views >> key->view & 1) == 0)) continue;
         stk_rng rng = stk_rng_for(key->seed, key->epoch, key->sample, key->occurrence, key->view,
                                   (stk_purpose)(STK_PURPOSE_AUGMENT + 256 * k));
         if (stk_rng_double(&rng) < s->probability) draw_step(s, &rng, width, height, plan);

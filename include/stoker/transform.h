@@ -107,6 +107,7 @@ typedef struct stk_step {
     stk_erase_value erase_value;     /* ERASE: CONSTANT */
     float erase_constant[3];         /* ERASE: 0; in the units of the batch: normalised, or levels of uint8. Random
                                         values in uint8 batches are the levels that would be normalised to them */
+    uint32_t views; /* 0 = all; else bit v: the step is taken on view v (of n_views), 0 .. 31 */
 } stk_step;
 
 /* Fills *step with the defaults of the given kind. */

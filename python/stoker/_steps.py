@@ -39,15 +39,29 @@ class Step:
     _kind: int
     _moves = False  # whether pixels change places or are lost
     p: float
+    views: tuple[int, ...] = ()  # empty: all
 
     def _fill(self, raw: Any) -> None:
         """Writes this step into an stk_step."""
         lib.stk_step_init(raw, self._kind)
         raw.probability = self.p
+        raw.views = sum(1 << view for view in set(self.views))
+
+    def for_views(self, *views: int) -> Step:
+        """A copy that is taken on these views only (``n_views=``): 0 is the first. BYOL's two views differ so."""
+        if not views or not all(isinstance(v, int) and 0 <= v < 32 for v in views):
+            raise ArgumentError(f"for_views{views!r}: give numbers of views, 0 ... 31")
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.views = tuple(sorted(set(views)))
+        return copy
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items() if not k.startswith("_"))
-        return f"stoker.{type(self).__name__}({fields})"
+        fields = ", ".join(
+            f"{k}={v!r}" for k, v in self.__dict__.items() if not k.startswith("_") and k != "views"
+        )
+        chosen = f".for_views({', '.join(map(str, self.views))})" if self.views else ""
+        return f"stoker.{type(self).__name__}({fields}){chosen}"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == getattr(other, "__dict__", None)

@@ -132,6 +132,20 @@ def test_choices_are_the_samples_own(photos: Path) -> None:
     )
 
 
+def test_steps_of_one_view(photos: Path) -> None:
+    plain = batch(photos, stoker.Train(40), n_views=3)
+    steps = [stoker.RandomInvert(1).for_views(0, 2), stoker.RandomSolarize(0, 1).for_views(1, 2)]
+    first, second, third = batch(photos, stoker.Train(40, steps=steps), n_views=3)
+    assert np.array_equal(first, 255 - plain[0])
+    assert np.array_equal(second, 255 - plain[1])
+    assert np.array_equal(third, plain[2])
+    assert steps[0] != stoker.RandomInvert(1)
+    assert repr(steps[0]) == "stoker.RandomInvert(p=1.0).for_views(0, 2)"
+    for wrong in ((), (32,), (-1,), (0.5,)):
+        with pytest.raises(stoker.ArgumentError):
+            stoker.RandomInvert().for_views(*wrong)  # type: ignore[arg-type]
+
+
 def test_shares(tiny: Path) -> None:
     """p= is how often a step is taken: of 211 images and 20 epochs."""
     loader = stoker.Loader(

@@ -93,6 +93,7 @@ class Step(ctypes.Structure):
         ("n_boxes_max", ctypes.c_uint32),
         ("erase_value", ctypes.c_int),
         ("erase_constant", ctypes.c_float * 3),
+        ("views", ctypes.c_uint32),
     ]
 
 
