@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 Convert = Callable[[Any], tuple[Any, BatchInfo]]
 
 
+class _Taken(NamedTuple):
+    batch: Any  # None at the end of an epoch
+
+
+def _outcome(core: Core) -> Any:
+    """The core's next batch as _Taken, or the exception that came for it."""
+    try:
+        return _Taken(core.next())
+    except TimeoutError:
+        raise  # no batch was taken
+    except Exception as error:
+        return error
+
+
 class MaskedCore(Core):
     """The images' core with one core a mask beside it. All have the same order, seed and geometry, which are
     functions of (seed, epoch, sample id), so that batch i of one belongs to batch i of the others."""
@@ -30,6 +44,8 @@ class MaskedCore(Core):
         # Not Core's own __init__: this one opens nothing itself.
         self.pid, self.dataset_c = images.pid, images.dataset_c
         self._images, self._masks, self._dataset_ids = images, masks, dataset_ids
+        self._taken: Any = None  # of the images, while masks are still to come
+        self._got: dict[str, Any] = {}
 
     @property
     def closing(self) -> bool:  # type: ignore[override]
@@ -43,43 +59,48 @@ class MaskedCore(Core):
         return self._images.handle()
 
     def next(self) -> Any:
-        """(the images' batch, the masks' batches by name), None at the end of an epoch."""
-        try:
-            raw = self._images.next()
-        except Exception:
-            self._drop_masks()  # the batch of a bad image: its masks go with it
-            raise
-        if raw is None:
-            self._drop_masks()
-            return None
-        masks: dict[str, Any] = {}
-        failed: Optional[Exception] = None
+        """(the images' batch, the masks' batches by name), None at the end of an epoch. What was there before a
+        TimeoutError, or Ctrl-C, is kept for the next call, so that all stay in step."""
+        if self._taken is None:
+            self._taken = _outcome(self._images)
         for name, core in self._masks.items():
-            try:
-                masks[name] = core.next()
-            except Exception as error:
-                failed = error  # the others go on, so that all stay in step
+            if name not in self._got:
+                self._got[name] = _outcome(core)
+        taken, got = self._taken, self._got
+        self._taken, self._got = None, {}
+        failed = next((one for one in (taken, *got.values()) if isinstance(one, Exception)), None)
         if failed is not None:
-            for mask in masks.values():
-                lib.stk_batch_release(mask)
-            release = lib.stk_batch_release if isinstance(self._images, HostCore) else _release_on_device
-            release(raw)
+            self._release(taken, got)  # a bad image's masks go with it, and the other way round
             raise failed
-        return raw, masks
+        return None if taken.batch is None else (taken.batch, {name: one.batch for name, one in got.items()})
 
-    def _drop_masks(self) -> None:
-        for core in self._masks.values():
-            try:
-                mask = core.next()
-            except Exception:
-                continue
-            if mask is not None:
-                lib.stk_batch_release(mask)
+    def _release(self, taken: Any, got: dict[str, Any]) -> None:
+        on_host = isinstance(self._images, HostCore)
+        if isinstance(taken, _Taken) and taken.batch is not None:
+            release = lib.stk_batch_release if on_host else _release_on_device
+            release(taken.batch)
+        for one in got.values():
+            if isinstance(one, _Taken) and one.batch is not None:
+                lib.stk_batch_release(one.batch)
+
+    def _forget(self) -> None:
+        self._release(self._taken, self._got)
+        self._taken, self._got = None, {}
+
+    @property
+    def timeout_s(self) -> float:
+        return self._images.timeout_s
+
+    @timeout_s.setter
+    def timeout_s(self, seconds: float) -> None:
+        for core in (self._images, *self._masks.values()):
+            core.timeout_s = seconds
 
     def __len__(self) -> int:
         return len(self._images)
 
     def set_epoch(self, epoch: int) -> None:
+        self._forget()
         for core in (self._images, *self._masks.values()):
             core.set_epoch(epoch)
 
@@ -87,6 +108,7 @@ class MaskedCore(Core):
         return self._images.state()
 
     def restore(self, state: str) -> None:
+        self._forget()
         self._images.restore(state)
         for name, core in self._masks.items():
             core.restore(json.dumps({**json.loads(state), "dataset": self._dataset_ids[name]}))

@@ -269,6 +269,30 @@ def test_bad_image_keeps_the_masks_in_step(tmp_path: Path) -> None:
     assert (n_failed, n_good) == (1, 9)
 
 
+def test_timeout_keeps_the_masks_in_step(boxed: stoker.Dataset) -> None:
+    loader = stoker.Loader(
+        boxed,
+        2000,
+        transform=stoker.Train(64, filter="nearest"),
+        columns=["mask"],
+        repeats=100,
+        shuffle=True,
+        num_threads=1,
+        timeout=0.01,
+    )
+    iterator = iter(loader)
+    n_batches = n_timeouts = 0
+    while n_batches < 2:
+        try:
+            batch = next(iterator)
+        except TimeoutError:
+            n_timeouts += 1
+            continue
+        np.testing.assert_array_equal(batch["mask"], expect_mask(batch["image"]))
+        n_batches += 1
+    assert n_timeouts > 0
+
+
 def test_clear_errors(boxed: stoker.Dataset, tmp_path: Path) -> None:
     for options, words in (
         ({"order": "page"}, "page"),
