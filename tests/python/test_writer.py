@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 import signal
@@ -38,7 +39,7 @@ def test_same_bytes_as_pack(photos_folder: Path, tmp_path: Path, encode: str) ->
 
 
 def test_kinds_of_images(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch") if "torch" in sys.modules else None
+    torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
     rgb, grey = noise(70, 90, 1), noise(70, 90, 2, channels=1)
     (tmp_path / "file.jpg").write_bytes(jpeg(3))
     given: list[tuple[object, np.ndarray]] = [
