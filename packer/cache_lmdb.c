@@ -116,18 +116,26 @@ static stk_status join_users(stk_cache_db *db, const char *folder, stk_error *er
     return STK_OK;
 }
 
-/* LMDB does not make its file in one step: one whose maker was killed, or met a full disk, has no first pages, holds
- * nothing, and would be called damaged for ever. Removed when nobody else uses the cache. */
+/* Is the file one that LMDB began to make: nothing but zeros in front, or less than the first two pages of it? */
+static bool is_half_made(int fd)
+{
+    enum { MAGIC_AT = 16, HEAD = 64 };
+    static const uint8_t zeros[HEAD], magic[4] = {0xde, 0xc0, 0xef, 0xbe};
+    uint8_t head[HEAD] = {0};
+    struct stat st;
+    if (fstat(fd, &st) != 0 || pread(fd, head, sizeof head, 0) < 0) return false;
+    bool begins = memcmp(head + MAGIC_AT, magic, sizeof magic) == 0;
+    return memcmp(head, zeros, sizeof head) == 0 || (begins && st.st_size < 2 * sysconf(_SC_PAGESIZE));
+}
+
+/* LMDB does not make its file in one step: one whose maker was killed, or met a full disk, holds nothing, and would be
+ * called damaged for ever. Removed when nobody else uses the cache. */
 static stk_status remove_half_made(const stk_cache_db *db, stk_error *error)
 {
-    static const char zeros[64];
-    char head[64] = "", lock[PATH_MAX + 8];
+    char lock[PATH_MAX + 8];
     int fd = open(db->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return STK_OK;
-    struct stat st;
-    bool half = fstat(fd, &st) == 0 && (st.st_size < 2 * sysconf(_SC_PAGESIZE) ||
-                                        (pread(fd, head, sizeof head, 0) == sizeof head &&
-                                         memcmp(head, zeros, sizeof head) == 0));
+    bool half = is_half_made(fd);
     close(fd);
     if (!half || flock(db->users_fd, LOCK_EX | LOCK_NB) != 0) return STK_OK;
     snprintf(lock, sizeof lock, "%s-lock", db->path);

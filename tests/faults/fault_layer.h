@@ -39,6 +39,9 @@ long fault_disarm(void);
 /* Calls of the armed kind so far. */
 long fault_seen(void);
 
+/* Leaves alone also what the C library asks for, on whose behalf nobody knows. */
+void fault_spare_libc(bool spare);
+
 /* Memory blocks that were allocated and not freed, in the whole process. */
 long fault_live_blocks(void);
 

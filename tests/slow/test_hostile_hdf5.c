@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every byte of a small HDF5 file flipped, and the file cut at every length: an error or the right pixels, never a
- * crash, a hang, or memory without bound. (Labels and columns have no checksum in HDF5: their values are not
+ * The bytes of a small HDF5 file flipped one by one, and the file cut at many lengths: an error or the right pixels,
+ * never a crash, a hang, or memory without bound. (Labels and columns have no checksum in HDF5: their values are not
  * compared.) */
 #include "stoker_features.h"
 
@@ -67,13 +67,15 @@ static void try_file(bool uniform, size_t step)
     char *bytes = file_bytes(tree_path(&t, "good.h5"), &n);
     n_refused = n_same = 0;
     size_t tried = 0;
-    for (size_t at = 0; at < n; at += step, tried++) {
+    for (size_t at = 0; at < n; at += step) {
+        if (bytes[at] == 0 && at / step % 16 != 0) continue; /* HDF5 leaves much room: of zeros every 16th */
+        tried++;
         bytes[at] = (char)(bytes[at] ^ (1 << (at / step % 8)));
         tree_bytes(&t, "bad.h5", bytes, n);
         look("flipped", at);
         bytes[at] = (char)(bytes[at] ^ (1 << (at / step % 8)));
     }
-    for (size_t at = 0; at < n; at += step * 4, tried++) {
+    for (size_t at = 0; at < n; at += 61, tried++) {
         tree_bytes(&t, "bad.h5", bytes, at);
         look("cut at", at);
     }
@@ -86,7 +88,7 @@ static void try_file(bool uniform, size_t step)
 
 static void uniform_file(void) { try_file(true, 1); }
 /* Photos as bytes: most of it payload, of which each flip is the same to the checksum. */
-static void blobs_file(void) { try_file(false, 7); }
+static void blobs_file(void) { try_file(false, 29); }
 
 int main(void)
 {

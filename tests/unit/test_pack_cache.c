@@ -170,6 +170,14 @@ static void test_distrust(void)
     CHECK(strstr(error.text, "stoker cache clear") != NULL);
     CHECK_OK(stk_cache_clear(folder, &error));
     CHECK_EQ(pack_as(&t, "s", "o.stk", "cache", STK_ENCODE_AUTO).reused, 0);
+
+    /* One whose making was interrupted holds nothing and is made anew. */
+    static const off_t halves[] = {0, 100, 4096, 8191};
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        CHECK(truncate(tree_path(&t, "cache/stoker-cache.mdb"), halves[i]) == 0);
+        CHECK_EQ(pack_as(&t, "s", "o.stk", "cache", STK_ENCODE_AUTO).reused, 0);
+        CHECK_EQ(pack_as(&t, "s", "o.stk", "cache", STK_ENCODE_AUTO).reused, 60);
+    }
     CHECK(truncate(tree_path(&t, "cache/stoker-cache.mdb"), 40000) == 0);
     stk_status status = stk_pack(tree_path(&t, "s"), tree_path(&t, "o.stk"), &options, NULL, &error);
     CHECK(status == STK_OK || status == STK_ERR_CORRUPT);
