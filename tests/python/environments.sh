@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# The wheel and the virtual environments of the Python tests, under $build. Sourced; wants $root, $build, $python.
+# The wheel and the virtual environments of the Python tests, under $build. Sourced.
+: "${root:?}" "${build:?}" "${python:?}" # of the script that sources this
 
 # make_venv NAME REQUIREMENTS...: an environment made again only when its requirements changed.
 make_venv() {
