@@ -40,15 +40,20 @@ static stk_status read_claim(const stk_part *part, part_claim *out, stk_error *e
     return stk_fail(error, STK_ERR_ARGUMENT, "%s: is no part: it was not packed with --part K/N", part->path);
 }
 
-static void read_history(stk_part *part)
+/* The part's list of sources, where it has one that belongs to it. One that cannot be read now is an error: the whole
+ * would silently go without its own. */
+static stk_status read_history(stk_part *part, stk_error *error)
 {
     char path[PATH_MAX];
     size_t n = strlen(part->path);
     while (n > 1 && part->path[n - 1] == '/')
         n--;
-    if ((size_t)snprintf(path, sizeof path, "%.*s.sources", (int)n, part->path) >= sizeof path) return;
-    if (stk_history_open(path, &part->history, NULL) != STK_OK) return;
+    if ((size_t)snprintf(path, sizeof path, "%.*s.sources", (int)n, part->path) >= sizeof path) return STK_OK;
+    stk_status status = stk_history_open(path, &part->history, error);
+    if (status == STK_ERR_NOT_FOUND || status == STK_ERR_CORRUPT) return STK_OK;
+    STK_TRY(status);
     if (strcmp(part->history.dataset_id, part->storage->id) != 0) stk_history_close(&part->history);
+    return STK_OK;
 }
 
 static bool same_columns(const stk_storage *a, const stk_storage *b)
@@ -159,7 +164,7 @@ static stk_status open_all(const char *const *paths, stk_merge_parts *parts, par
         STK_TRY(stk_storage_open(paths[i], NULL, &part->storage, error));
         STK_TRY(read_claim(part, &claims[i], error));
         part->number = claims[i].number;
-        read_history(part);
+        STK_TRY(read_history(part, error));
         if (part->history.dataset_id == NULL) parts->has_history = false;
         parts->n_records += part->storage->n_rows;
     }

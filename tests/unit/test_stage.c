@@ -75,7 +75,7 @@ static bool same_bytes(const char *a, const char *b)
 static void flip(const char *path, off_t at)
 {
     int fd = open(path, O_RDWR);
-    uint8_t byte;
+    uint8_t byte = 0;
     CHECK(fd >= 0 && pread(fd, &byte, 1, at) == 1);
     byte ^= 0x10;
     CHECK(pwrite(fd, &byte, 1, at) == 1);
