@@ -137,10 +137,16 @@ static stk_status remove_half_made(const stk_cache_db *db, stk_error *error)
     if (fd < 0) return STK_OK;
     bool half = is_half_made(fd);
     close(fd);
-    if (!half || flock(db->users_fd, LOCK_EX | LOCK_NB) != 0) return STK_OK;
-    snprintf(lock, sizeof lock, "%s-lock", db->path);
-    (void)unlink(db->path);
-    (void)unlink(lock);
+    if (!half) return STK_OK;
+    /* A refusal drops the shared lock too. Its maker may have finished before the lock was ours. */
+    bool alone = flock(db->users_fd, LOCK_EX | LOCK_NB) == 0;
+    if (alone && (fd = open(db->path, O_RDONLY | O_CLOEXEC)) >= 0) {
+        half = is_half_made(fd);
+        close(fd);
+        snprintf(lock, sizeof lock, "%s-lock", db->path);
+        if (half) (void)unlink(db->path);
+        if (half) (void)unlink(lock);
+    }
     if (flock(db->users_fd, LOCK_SH) == 0) return STK_OK;
     return stk_fail_errno(error, errno, "%s: cannot lock", db->path);
 }

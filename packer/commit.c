@@ -39,7 +39,8 @@ static stk_status move_folders(const stk_job *job, stk_error *error)
  * may take it for what this one had made, so this one's list of sources is put away first. */
 static stk_status replace_folder(stk_job *job, stk_error *error)
 {
-    if (rename(job->sources, job->next_sources) != 0)
+    /* A writer has no such list, nor has a merge of parts without lists. */
+    if (rename(job->sources, job->next_sources) != 0 && errno != ENOENT)
         return stk_fail_errno(error, errno, "%s: cannot be put away", job->sources);
     stk_status status = stk_sync_folder_of(job->next_sources, error);
     if (status == STK_OK && exchange(job->data, job->dst) != 0) status = move_folders(job, error);

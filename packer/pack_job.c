@@ -151,11 +151,24 @@ cleanup:
     return status;
 }
 
+/* What a symbolic link points to is what is changed: lists and temporary files lie beside that, not beside the link. */
+static stk_status follow_link(stk_job *job, stk_error *error)
+{
+    struct stat st;
+    if (lstat(job->dst, &st) != 0 || !S_ISLNK(st.st_mode)) return STK_OK;
+    char *real = realpath(job->dst, NULL);
+    if (real == NULL) return stk_fail_errno(error, errno, "%s: cannot open", job->dst);
+    free(job->dst);
+    job->dst = real;
+    return STK_OK;
+}
+
 stk_status stk_job_lock_present(const char *dst, bool writes, stk_job *out, stk_error *error)
 {
     struct stat st;
     stk_status status;
     STK_GOTO(take_name(dst, out, error));
+    STK_GOTO(follow_link(out, error));
     if (stat(out->dst, &st) != 0) {
         status = stk_fail_errno(error, errno, "%s: cannot open", out->dst);
         goto cleanup;
@@ -176,6 +189,16 @@ static bool is_job_name(const char *name, const char *base)
     return strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16;
 }
 
+/* Where names cannot be exchanged, a run that was killed between its two renames (commit.c) left DST's old folder in its
+ * own, and no DST: it goes back before anything is removed. */
+static void put_back(const stk_job *job, const char *temp)
+{
+    char old[PATH_MAX];
+    struct stat st;
+    int n = snprintf(old, sizeof old, "%s/old", temp);
+    if (n > 0 && (size_t)n < sizeof old && lstat(job->dst, &st) != 0 && errno == ENOENT) (void)rename(old, job->dst);
+}
+
 /* Removes the folders of other jobs for this DST; under the lock all of them are dead. */
 static void remove_dead_jobs(const stk_job *job)
 {
@@ -190,6 +213,7 @@ static void remove_dead_jobs(const stk_job *job)
         if (!is_job_name(entry->d_name, base)) continue;
         int length = snprintf(path, sizeof path, "%.*s%s", (int)n, job->dst, entry->d_name);
         if (length < 0 || (size_t)length >= sizeof path || strcmp(path, job->temp) == 0) continue;
+        put_back(job, path);
         (void)stk_remove_tree(path); /* litter that cannot be removed harms nobody */
     }
     closedir(stream);
@@ -217,6 +241,7 @@ stk_status stk_job_begin(stk_job *job, uint64_t id, bool resume, bool *found, st
     /* Without a lock nobody knows whether the other run is dead. */
     *found = resume && job->lock_fd >= 0 && has_left_over(job);
     if (*found) return STK_OK;
+    if (job->lock_fd >= 0) put_back(job, job->temp);
     (void)stk_remove_tree(job->temp);
     if (mkdir(job->temp, 0777) != 0)
         return stk_fail_errno(error, errno, "%s: cannot make the temporary folder", job->temp);

@@ -17,7 +17,7 @@ stk_status stk_dataset_concat(const stk_dataset *const *parts, uint32_t n_parts,
     if (storages == NULL) return stk_fail_memory(error, "the joined data set");
     uint32_t accepted_damage = 0;
     for (uint32_t p = 0; p < n_parts; p++) {
-        storages[p] = parts[p]->storage;
+        storages[p] = parts[p]->source; /* a staged copy's has nothing to fall back on where it is damaged */
         accepted_damage |= parts[p]->accepted_damage;
     }
     stk_status status = stk_concat_open(storages, n_parts, &joined, error);

@@ -108,7 +108,9 @@ static stk_status add_record(job *j, uint64_t i, stk_error *error)
     }
     stk_record record = {.payload = j->payload.data,
                          .n_bytes = j->payload.n_bytes,
-                         .xxh3 = row.has_xxh3 ? row.xxh3 : stk_hash64(j->payload.data, j->payload.n_bytes),
+                         /* The checksum of a bare array is without the header that stands before it here. */
+                         .xxh3 = row.has_xxh3 && row.array == NULL ? row.xxh3
+                                                                   : stk_hash64(j->payload.data, j->payload.n_bytes),
                          .label = row.label,
                          .width = row.width,
                          .height = row.height,

@@ -65,7 +65,8 @@ STK_API STK_NODISCARD stk_status stk_dataset_open(const char *path, const stk_da
 
 /* Several data sets as one: the records of parts[0], then those of parts[1] ... Classes are joined by name, in the
  * order in which they first appear; columns by name, null where a part has no such column. Options are those of
- * parts[0]. The parts stay the caller's and must stay open as long as *out. Errors: STK_ERR_ARGUMENT for parts that do
+ * parts[0]; records are read from the paths of the parts, not from staged copies. The parts stay the caller's and must
+ * stay open as long as *out. Errors: STK_ERR_ARGUMENT for parts that do
  * not go together (a column of two types, named classes in one and numbers as labels in another). */
 STK_API STK_NODISCARD stk_status stk_dataset_concat(const stk_dataset *const *parts, uint32_t n_parts,
                                                     stk_dataset **out, stk_error *error);

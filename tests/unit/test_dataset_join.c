@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Data sets over other data sets, and over files that are not packed. */
+#include <stoker/convert.h>
 #include <stoker/loader.h>
+#include <stoker/verify.h>
+#include <stoker/writer.h>
 
 #include "tests/support/pack_helpers.h"
 #include "tests/support/pictures.h"
@@ -117,9 +120,51 @@ static void test_files(void)
     tree_remove(&t);
 }
 
+/* Three arrays of so many float32 values in a file of its own. */
+static stk_dataset *arrays(const tree *t, const char *name, uint64_t n_values)
+{
+    stk_writer_options options;
+    stk_writer *w = NULL;
+    stk_dataset *d = NULL;
+    float values[8];
+    stk_writer_options_init(&options);
+    CHECK_OK(stk_writer_open(tree_path(t, name), &options, &w, &error));
+    for (int i = 0; i < 3; i++) {
+        for (uint64_t k = 0; k < n_values; k++) values[k] = (float)i + (float)k / 8;
+        stk_item item = {.kind = STK_ITEM_ARRAY, .data = values, .n_bytes = n_values * sizeof *values,
+                         .dtype = , .n_dims = 1, .shape = &n_values, .label = -1};
+        CHECK_OK(stk_writer_add(w, &item, &error));
+    }
+    CHECK_OK(stk_writer_finish(w, NULL, &error));
+    stk_writer_close(&w);
+    CHECK_OK(stk_dataset_open(tree_path(t, name), NULL, &d, &error));
+    return d;
+}
+
+/* Arrays of two shapes go into one HDF5 file with a header each, which their own files' checksums leave out. */
+static void test_arrays_of_two_files_exported(void)
+{
+    tree t;
+    tree_make(&t);
+    stk_dataset *parts[2] = {arrays(&t, "a.h5", 4), arrays(&t, "b.h5", 5)}, *whole = NULL;
+    stk_export_options options;
+    stk_verify_report report;
+    CHECK_OK(stk_dataset_concat((const stk_dataset *const *)parts, 2, &whole, &error));
+    stk_export_options_init(&options);
+    options.to = STK_EXPORT_HDF5;
+    CHECK_OK(stk_export(whole, tree_path(&t, "c.h5"), &options, &error));
+    CHECK_OK(stk_verify(tree_path(&t, "c.h5"), NULL, &report, &error));
+    CHECK_EQ(report.records, 6);
+    CHECK_EQ(report.bad, 0);
+    stk_dataset_close(&whole);
+    for (int k = 0; k < 2; k++) stk_dataset_close(&parts[k]);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     RUN(test_concat);
     RUN(test_files);
+    RUN(test_arrays_of_two_files_exported);
     return check_exit();
 }
