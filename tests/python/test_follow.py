@@ -272,13 +272,13 @@ def test_bad_image_keeps_the_masks_in_step(tmp_path: Path) -> None:
 def test_timeout_keeps_the_masks_in_step(boxed: stoker.Dataset) -> None:
     loader = stoker.Loader(
         boxed,
-        2000,
+        8000,  # takes a thread a hundred times as long as the timeout
         transform=stoker.Train(64, filter="nearest"),
         columns=["mask"],
-        repeats=100,
+        repeats=500,
         shuffle=True,
         num_threads=1,
-        timeout=0.01,
+        timeout=0.001,
     )
     iterator = iter(loader)
     n_batches = n_timeouts = 0

@@ -132,7 +132,7 @@ static stk_dataset *arrays(const tree *t, const char *name, uint64_t n_values)
     for (int i = 0; i < 3; i++) {
         for (uint64_t k = 0; k < n_values; k++) values[k] = (float)i + (float)k / 8;
         stk_item item = {.kind = STK_ITEM_ARRAY, .data = values, .n_bytes = n_values * sizeof *values,
-                         .dtype = , .n_dims = 1, .shape = &n_values, .label = -1};
+                         .dtype = STK_TYPE_F32, .n_dims = 1, .shape = &n_values, .label = -1};
         CHECK_OK(stk_writer_add(w, &item, &error));
     }
     CHECK_OK(stk_writer_finish(w, NULL, &error));
