@@ -14,7 +14,7 @@
 #include "staging/stage_base.h"
 
 /* The record is a line of JSON and a line with its XXH3-64. */
-enum { MAX_RECORD = 256 << 20, CHECK_BYTES = 17, VERSION = 1 };
+enum { MAX_RECORD = 256 << 20, MAX_BLOCK = 1 << 30, CHECK_BYTES = 17, VERSION = 1 };
 
 stk_status stk_stage_map_open(const stk_stage_source *source, uint64_t block_bytes, stk_stage_map *map,
                               stk_error *error)
@@ -192,7 +192,7 @@ stk_status stk_stage_record_read(const char *folder, const stk_stage_source *sou
     const char *key = stk_json_string(stk_json_get(root, "key"), NULL);
     if (!stk_json_u64(stk_json_get(root, "version"), &version) || version != VERSION || key == NULL ||
         strcmp(key, source->key) != 0 || !stk_json_u64(stk_json_get(root, "block_bytes"), &block_bytes) ||
-        block_bytes < STK_STAGE_PIECE || block_bytes % STK_STAGE_PIECE != 0) {
+        block_bytes < STK_STAGE_PIECE || block_bytes > MAX_BLOCK || block_bytes % STK_STAGE_PIECE != 0) {
         status = stk_fail(error, STK_ERR_CORRUPT, "%s: the record is of something else", folder);
         goto cleanup;
     }

@@ -119,6 +119,17 @@ static void make_key(stk_stage_source *s)
     snprintf(s->key, sizeof s->key, "%s-%016llx", s->content, (unsigned long long)stamp);
 }
 
+/* Names that a copy's own files bear, also while they are written. */
+static bool is_taken(const char *name)
+{
+    static const char *const names[] = {"record", "note"}, *const beginnings[] = {"record.tmp.", "note.tmp.", "journal."};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
+    return false;
+}
+
 stk_status stk_stage_source_open(const char *path, stk_stage_source *s, stk_error *error)
 {
     *s = (stk_stage_source){0};
@@ -133,7 +144,7 @@ stk_status stk_stage_source_open(const char *path, stk_stage_source *s, stk_erro
     }
     const char *base = strrchr(s->path, '/') + 1;
     /* ".partial" must still fit behind it; and a data set at the root of a disk has no name. */
-    s->top = strdup(*base == '\0' || strlen(base) > LONGEST_NAME ? "data" : base);
+    s->top = strdup(*base == '\0' || strlen(base) > LONGEST_NAME || is_taken(base) ? "data" : base);
     if (s->top == NULL) {
         status = stk_fail_memory(error, "a name");
         goto cleanup;

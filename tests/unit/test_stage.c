@@ -188,6 +188,58 @@ static void record_is_not_trusted(void)
     CHECK(same_bytes(source, r.path));
 }
 
+/* A record with sound checksums and a block size that no maker uses, so large that sums over it would wrap. */
+static void record_of_huge_blocks(void)
+{
+    const char *source = temporary("q.h5"), *place = new_place("place-q");
+    stk_stage_report r;
+    stk_stage_options o = to(place);
+    stk_stage_source s;
+    stk_stage_map map;
+    char copy[STK_STAGE_PATH];
+    make_source(source, 20);
+    CHECK_OK(stage(source, &o, &r));
+    snprintf(copy, sizeof copy, "%s", r.path);
+    *strrchr(copy, '/') = '\0';
+    CHECK_OK(stk_stage_source_open(source, &s, &error));
+    static const uint64_t sizes[] = {((uint64_t)1 << 30) + MIB, (uint64_t)1 << 40, UINT64_MAX - MIB + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        CHECK_OK(stk_stage_map_open(&s, MIB, &map, &error));
+        map.block_bytes = sizes[i];
+        map.n_blocks = 1;
+        map.blocks[0].state = STK_BLOCK_GOOD;
+        CHECK_OK(stk_stage_record_write(copy, &s, &map, &error));
+        stk_stage_map_close(&map);
+        CHECK_STATUS(stk_stage_record_read(copy, &s, &map, &error), STK_ERR_CORRUPT);
+        CHECK(strstr(error.text, "of something else") != NULL);
+        CHECK_OK(stage(source, &o, &r));
+        CHECK_EQ(r.bytes_copied, size_of(source));
+        CHECK(same_bytes(source, r.path));
+    }
+    stk_stage_source_close(&s);
+}
+
+/* Data sets that bear the names of a copy's own files. */
+static void names_of_our_own(void)
+{
+    static const char *const names[] = {"record", "note", "journal.1048576", "record.tmp.1", "data"};
+    const char *place = new_place("place-r");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *source = temporary(names[i]);
+        stk_stage_report r;
+        stk_stage_options o = to(place);
+        make_source(source, 30 + i);
+        for (int k = 0; k < 2; k++) {
+            CHECK_OK(stage(source, &o, &r));
+            CHECK_EQ(r.state, STK_STAGE_WHOLE);
+            CHECK_EQ(r.bytes_copied, k == 0 ? size_of(source) : 0);
+            CHECK(same_bytes(source, r.path));
+            CHECK(strcmp(strrchr(r.path, '/'), "/data") == 0);
+        }
+        CHECK_OK(stk_stage_evict(source, place, STK_STAGE_KEEP_DEFAULT, NULL, NULL, &error));
+    }
+}
+
 static void changed_source(void)
 {
     const char *source = temporary("d.h5"), *place = new_place("place-d");
@@ -558,6 +610,8 @@ int main(void)
     RUN(whole_and_again);
     RUN(damage_is_mended);
     RUN(record_is_not_trusted);
+    RUN(record_of_huge_blocks);
+    RUN(names_of_our_own);
     RUN(changed_source);
     RUN(source_changes_meanwhile);
     RUN(goes_on);
