@@ -15,6 +15,7 @@
 #include "common/fail.h"
 #include "common/remove_tree.h"
 #include "format/folder.h"
+#include "format/replaceable.h"
 
 /* a + b as a new string. */
 static stk_status join(const char *a, const char *b, char **out, stk_error *error)
@@ -64,8 +65,8 @@ static stk_status check_beside(const stk_job *job, const char *suffix, stk_error
                     "%s: is a folder, and a file of that name is written beside the output; move it away first", path);
 }
 
-/* May what lies at DST be replaced? A folder only when it is a data set: --force must not remove a folder of
- * photos because of a slip in a path. */
+/* May what lies at DST be replaced? Only when it is a data set: --force must not remove a folder of photos, or a
+ * script, because of a slip in a path. */
 static stk_status check_target(const stk_job *job, bool force, stk_error *error)
 {
     struct stat st;
@@ -81,7 +82,7 @@ static stk_status check_target(const stk_job *job, bool force, stk_error *error)
         return stk_fail(error, STK_ERR_EXISTS, "%s: is %s; remove it or choose another name", job->dst,
                         S_ISDIR(st.st_mode) ? "a folder, not a file (a folder of shards is written DST/)"
                                             : "a file, not a folder");
-    return job->folder ? check_folder(job->dst, error) : STK_OK;
+    return job->folder ? check_folder(job->dst, error) : stk_check_replaceable(job->dst, false, error);
 }
 
 /* Locks the file at path, which may be removed by its last owner at any moment: what was locked must still be

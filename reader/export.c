@@ -12,6 +12,7 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/file.h"
+#include "format/replaceable.h"
 
 void stk_export_options_init(stk_export_options *options)
 {
@@ -44,6 +45,7 @@ stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_exp
     stk_export_options o = *options;
     if (o.n_threads == 0) o.n_threads = (uint32_t)stk_cpu_usable_threads();
     if (!o.force && lstat(dst, &st) == 0) return stk_fail(error, STK_ERR_EXISTS, "%s: exists already", dst);
+    if (o.force) STK_TRY(stk_check_replaceable(dst, o.to == STK_EXPORT_TAR, error));
     if (stk_dataset_len(dataset) == 0) return stk_fail(error, STK_ERR_ARGUMENT, "there is no record to export");
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", dst, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);

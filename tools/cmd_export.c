@@ -27,7 +27,7 @@ static const cli_option options[] = {
      .choices = to_words,
      .help = "hdf5, tar (grouped as WebDataset does) or folder (image files below class folders). By default what the "
              "name says: .h5 and .hdf5, .tar, else folder."},
-    {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(export.force), .help = "Replace what is there."},
+    {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(export.force), .help = "Replace what is there, if it is a data set, a tar or empty."},
     {.kind = CLI_U32,
      .name = "chunk-images",
      .argument = "N",

@@ -322,7 +322,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .name = "force",
      AT(pack.force),
-     .help = "Replace DST if it exists. The old one stays until the new one is whole."},
+     .help = "Replace DST if it exists and is a data set or empty. The old one stays until the new one is whole."},
     {.kind = CLI_FLAG,
      .name = "append",
      AT(pack.append),

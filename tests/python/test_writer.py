@@ -223,8 +223,13 @@ def test_exists_and_force(tmp_path: Path) -> None:
     path.write_bytes(b"mine")
     with pytest.raises(stoker.ExistsError):
         stoker.Writer(path)
+    with pytest.raises(stoker.ExistsError, match="holds no stoker data set"):
+        stoker.Writer(path, force=True)
+    assert path.read_bytes() == b"mine"
+    old = b"\x89STK\r\n\x1a\nmine"
+    path.write_bytes(old)
     with stoker.Writer(path, force=True) as writer:
-        assert path.read_bytes() == b"mine"
+        assert path.read_bytes() == old
         writer.add(jpeg(1))
     assert len(stoker.open(path)) == 1
 

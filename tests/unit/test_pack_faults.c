@@ -217,7 +217,7 @@ static int full_disk_child(const tree *t)
     if (unshare(me == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return 77;
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 77;
     if (mount("tmpfs", tree_path(t, "full"), "tmpfs", 0, "size=1m") != 0) return 77;
-    tree_text(t, "full/o.stk", "the old one");
+    tree_text(t, "full/o.stk", "\x89STK\r\n\x1a\nthe old one");
     stk_pack_options options;
     stk_pack_options_init(&options);
     options.force = true;
@@ -227,7 +227,7 @@ static int full_disk_child(const tree *t)
     CHECK(strstr(error.text, "full/o.stk") != NULL && strstr(error.text, "No space left") != NULL);
     size_t n;
     char *old = file_bytes(tree_path(t, "full/o.stk"), &n);
-    CHECK(strcmp(old, "the old one") == 0);
+    CHECK(strcmp(old, "\x89STK\r\n\x1a\nthe old one") == 0);
     free(old);
     CHECK(!tree_has(t, "full/o.stk.sources"));
     DIR *stream = opendir(tree_path(t, "full"));
