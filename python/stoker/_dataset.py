@@ -269,14 +269,19 @@ class Dataset:
         if isinstance(i, slice):
             return self.select(np.arange(self._n, dtype=np.int64)[i])
         info = self.info(i)
-        columns = {name: self._value(column, i) for name, column in self.columns.items()}
-        for name in self.boxes:
-            if columns[name] is not None:
-                columns[name] = columns[name].reshape(-1, 4)
+        columns = self._columns_of(i)
         for name, masks in self.masks.items():
             mask = masks.image(i)
             columns[name] = mask[:, :, 0] if masks.info(i).channels == 1 else mask
         return Sample(self.image(i), info.label, columns)
+
+    def _columns_of(self, i: int) -> dict[str, Any]:
+        """The values of record i, boxes of shape (n, 4); without masks."""
+        columns = {name: self._value(column, i) for name, column in self.columns.items()}
+        for name in self.boxes:
+            if columns[name] is not None:
+                columns[name] = columns[name].reshape(-1, 4)
+        return columns
 
     def __iter__(self) -> Iterator[Sample]:
         """The records in order, one after the other (to train, use :class:`stoker.Loader`)."""

@@ -10,7 +10,8 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
-from stoker import _column_spec, _samples
+from stoker import _column_spec, _from_dataset, _samples
+from stoker._dataset import Dataset
 from stoker._errors import ArgumentError, NotFoundError, StateError, call
 from stoker._map_cache import MapCache
 from stoker._native import ffi, lib
@@ -139,7 +140,9 @@ class Writer:
             threads=threads,
         )
         self._issues, self._callbacks, self._line = watch(options, progress, on_issue)
-        self._open(options, list(classes or ()), more)
+        self._options, self._metadata = options, more
+        self._mode, self._exif = mode, exif
+        self._open(list(classes or ()))
         self._masks: dict[str, Writer] = {}
         try:
             for name in masks:
@@ -159,16 +162,17 @@ class Writer:
         if len(self._classes) != len(classes or ()):
             raise ArgumentError("classes: a name is given twice")
 
-    def _open(self, pack_options: Any, classes: list[str], metadata: dict[str, Any]) -> None:
+    def _open(self, classes: list[str]) -> None:
         keep: list[Any] = []
+        metadata = self._metadata
         options = ffi.new("stk_writer_options *")
         lib.stk_writer_options_init(options)
-        options.pack = pack_options
+        options.pack = self._options
         raw = ffi.new("stk_column[]", max(1, len(self._specs)))
         for i, spec in enumerate(self._specs):
             spec.fill(raw[i], keep)
         options.columns, options.n_columns = raw, len(self._specs)
-        names = [ffi.new("char[]", name.encode()) for name in classes]
+        names = [ffi.new("char[]", name.encode("utf-8", "surrogateescape")) for name in classes]
         pointers = ffi.new("char *[]", names)
         options.class_names, options.n_classes = pointers, len(names)
         text = ffi.new("char[]", json.dumps(metadata, sort_keys=True).encode()) if metadata else ffi.NULL
@@ -200,10 +204,42 @@ class Writer:
 
     def extend(self, samples: Iterable[Any]) -> None:
         """Adds all samples of an iterable or of a torch Dataset: (image, label) pairs, dicts with "image",
-        "label", "path" and columns by name, what a :class:`stoker.Dataset` gives, or bare images."""
+        "label", "path" and columns by name, or bare images.
+
+        Of a :class:`stoker.Dataset` (or a selection) it takes labels by class name, paths, columns and masks,
+        and of each image the file that is stored, or raw pixels; with map= decoded pixels. Without classes= and
+        samples the Writer takes its classes too. Raises ArgumentError for a class that the Writer has not, and
+        for columns that are not declared. What iterating over a Dataset gives are samples whose labels are
+        numbers."""
+        if isinstance(samples, Dataset):
+            self._check_open()
+            self._take_classes(samples)
+            columns = None if self._map is not None else [*(spec.name for spec in self._specs), *self._masks]
+            samples = _from_dataset.samples(
+                samples, self._classes, columns=columns, mode=self._mode, exif=self._exif
+            )
         for sample in _samples.each(samples):
             parts = _samples.as_dict(sample)
             self.add(parts.pop("image"), parts.pop("label", None), path=parts.pop("path", None), **parts)
+
+    def _take_classes(self, dataset: Dataset) -> None:
+        """Begins anew with the data set's classes, where none were given."""
+        names = dataset.classes
+        if not names or self._classes:
+            return
+        if len(self) > 0:
+            raise ArgumentError(
+                f"extend({dataset.filename!r}): the classes of a data set are taken over before the first sample "
+                "only; give the Writer classes="
+            )
+        try:
+            ffi.release(self._c)
+            self._c = None
+            self._open(names)
+        except BaseException:
+            self.close()
+            raise
+        self._classes = {name: i for i, name in enumerate(names)}
 
     def _add(self, sample: dict[str, Any]) -> None:
         image = sample.pop("image")

@@ -382,3 +382,111 @@ def test_pickled_paths_and_repr(tmp_path: Path) -> None:
     with pytest.raises(stoker.StateError):
         writer.finish()
     assert stoker.open(tmp_path / "x.stk").path(0) == "a/b.jpg"
+
+
+@pytest.mark.parametrize("encode", ["keep", "auto", "raw"])
+def test_extend_takes_a_data_set_as_it_is(photos_folder: Path, tmp_path: Path, encode: str) -> None:
+    """Without classes= nothing differs from the data set: labels, names, paths, stored bytes."""
+    stoker.pack(photos_folder, tmp_path / "a.stk", encode=encode)
+    old = stoker.open(tmp_path / "a.stk")
+    with stoker.Writer(tmp_path / "b.stk", encode=encode) as writer:
+        writer.extend(old)
+    new = stoker.open(tmp_path / "b.stk")
+    assert new.classes == old.classes == ["ant", "bee", "cat"]
+    np.testing.assert_array_equal(new.labels, old.labels)
+    for i in range(len(old)):
+        assert (new.path(i), new.info(i).encoding) == (old.path(i), old.info(i).encoding)
+        assert new.payload(i) == old.payload(i)
+
+
+def test_extend_maps_classes_by_name(photos: Path, tmp_path: Path) -> None:
+    old = stoker.open(photos)
+    with stoker.Writer(tmp_path / "x.stk", classes=["dog", "cat", "bee", "ant"]) as writer:
+        writer.extend(old.filter(label="cat"))
+        writer.extend(old.filter(label=["ant", "bee"]))
+    new = stoker.open(tmp_path / "x.stk")
+    assert new.classes == ["dog", "cat", "bee", "ant"]
+    assert [new.path(i).split("/")[0] for i in range(23)] == [new.classes[k] for k in new.labels]
+    with stoker.Writer(tmp_path / "y.stk", classes=["ant"]) as writer:
+        writer.add(jpeg(1), "ant")
+        with pytest.raises(stoker.ArgumentError, match=r"record 5 .*'bee'.*'ant'"):
+            writer.extend(old)
+    with stoker.Writer(tmp_path / "z.stk") as writer:
+        writer.add(jpeg(1), 4)
+        with pytest.raises(stoker.ArgumentError, match="give the Writer classes="):
+            writer.extend(old)
+        assert len(writer) == 1
+
+
+def test_extend_joins_data_sets(photos: Path, table: Path, tmp_path: Path) -> None:
+    """Of a joined data set, and of one in another order of classes, each sample keeps its class."""
+    with stoker.Writer(tmp_path / "a.stk", classes=["cat", "ant"]) as writer:
+        writer.add(jpeg(1), "cat", path="mine.jpg")
+    both = stoker.open(tmp_path / "a.stk") + stoker.open(photos)
+    with stoker.Writer(tmp_path / "b.stk") as writer:
+        writer.extend(both)
+    new = stoker.open(tmp_path / "b.stk")
+    assert new.classes == both.classes == ["cat", "ant", "bee"]
+    np.testing.assert_array_equal(new.labels, both.labels)
+    assert [new.path(i) for i in range(24)] == [both.path(i) for i in range(24)]
+
+    with stoker.Writer(tmp_path / "c.stk") as writer:
+        words = r'"age": "int64\??", "score": "float64\??"'
+        with pytest.raises(stoker.ArgumentError, match=words):
+            writer.extend(stoker.open(table))
+        writer.add(jpeg(1))
+
+
+def test_extend_keeps_what_images_look_like(tmp_path: Path) -> None:
+    """Turned, grey, of arrays and of mode L: what the new data set gives is what the old one gave."""
+    out = io.BytesIO()
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.fromarray(noise(40, 64, 1)).save(out, "JPEG", quality=90, exif=exif)
+    images = [out.getvalue(), noise(30, 20, 2, channels=1), noise(30, 20, 3)]
+    for name, options in {"turned": {}, "ignored": {"exif": "ignore"}, "grey": {"mode": "L"}}.items():
+        for encode in ("auto", "keep", "raw"):
+            with stoker.Writer(tmp_path / "a.stk", encode=encode, force=True, **options) as writer:
+                writer.extend(images if name != "grey" else images[:2])
+            old = stoker.open(tmp_path / "a.stk")
+            with stoker.Writer(tmp_path / f"{name}.{encode}.stk", encode=encode) as writer:
+                writer.extend(old)
+            new = stoker.open(tmp_path / f"{name}.{encode}.stk")
+            for i in range(len(old)):
+                np.testing.assert_array_equal(new.image(i)[:, :, :1], old.image(i)[:, :, :1], err_msg=name)
+                assert new.info(i).channels == old.info(i).channels
+    with stoker.Writer(tmp_path / "arrays.stk", as_array=True) as writer:
+        writer.add(images[2])
+    with stoker.Writer(tmp_path / "again.stk") as writer:
+        writer.extend(stoker.open(tmp_path / "arrays.stk"))
+    assert stoker.open(tmp_path / "again.stk").info(0).encoding == "array"
+
+
+def test_extend_with_a_map_gets_pixels(photos: Path, tmp_path: Path) -> None:
+    old = stoker.open(photos)
+
+    def half(sample: dict[str, object]) -> dict[str, object]:
+        return {**sample, "image": sample["image"][::2, ::2].copy()}  # type: ignore[index]
+
+    with stoker.Writer(tmp_path / "x.stk", map=half) as writer:
+        writer.extend(old)
+    new = stoker.open(tmp_path / "x.stk")
+    np.testing.assert_array_equal(new.image(9), old.image(9)[::2, ::2])
+    assert (new.classes, new.path(9)) == (old.classes, old.path(9))
+
+
+def test_extend_takes_masks_and_boxes(tmp_path: Path) -> None:
+    declared = {"masks": ["mask"], "columns": {"box": "boxes"}}
+    with stoker.Writer(tmp_path / "a.stk", **declared) as writer:
+        for i in range(3):
+            mask = np.full((60, 80), i, np.uint8)
+            writer.add(jpeg(i), mask=mask, box=[[1, 2, 3, 4]] * i)
+    old = stoker.open(tmp_path / "a.stk")
+    with stoker.Writer(tmp_path / "b.stk", **declared) as writer:
+        writer.extend(old)
+    for kind in ("b.stk", "b.mask.stk"):
+        assert (tmp_path / kind).read_bytes() == (tmp_path / f"a{kind[1:]}").read_bytes()
+    with stoker.Writer(tmp_path / "c.stk", {"box": "boxes"}) as writer:
+        with pytest.raises(stoker.ArgumentError, match=r"masks=\['mask'\]"):
+            writer.extend(old)
+        writer.add(jpeg(1), box=[])
