@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,6 +141,17 @@ static stk_status wait_a_little(stk_stage_job *job, stk_error *error)
 
 /* ---- Reporting. */
 
+/* A part that could be more by now: worth it from a twentieth of the whole on. */
+static bool can_grow(const stk_stage_job *job)
+{
+    if (!job->subset) return false;
+    uint64_t have = stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD), want = have + job->places[job->place].room_bytes;
+    if (job->o->max_bytes != 0 && want > job->o->max_bytes) want = job->o->max_bytes;
+    if (want > job->source.n_bytes) want = job->source.n_bytes;
+    if (want == job->source.n_bytes) return want > have;
+    return want >= have + job->map.block_bytes && want - have >= job->source.n_bytes / 20;
+}
+
 static void report_copy(stk_stage_job *job)
 {
     stk_stage_report *r = job->report;
@@ -148,8 +160,9 @@ static void report_copy(stk_stage_job *job)
     r->state = job->subset ? STK_STAGE_SUBSET : STK_STAGE_WHOLE;
     if (!job->subset && stk_stage_join(top, job->copy, job->source.top, "")) memcpy(r->path, top, sizeof r->path);
     if (r->reason[0] == '\0')
-        snprintf(r->reason, sizeof r->reason, "%s is staged in %.300s already", job->subset ? "a part of it" : "it",
-                 job->places[job->place].folder);
+        snprintf(r->reason, sizeof r->reason, "%s is staged in %.300s already%s", job->subset ? "a part of it" : "it",
+                 job->places[job->place].folder,
+                 can_grow(job) && stk_stage_in_use(job->copy) ? "; it can grow when nobody reads it" : "");
 }
 
 static void report_last_failure(stk_stage_job *job)
@@ -271,18 +284,7 @@ static stk_status keep_copy(stk_stage_job *job, bool damaged, bool *again, stk_e
     return STK_OK;
 }
 
-/* A part that could be more by now: worth it from a twentieth of the whole on. */
-static bool can_grow(const stk_stage_job *job)
-{
-    if (!job->subset) return false;
-    uint64_t have = stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD), want = have + job->places[job->place].room_bytes;
-    if (job->o->max_bytes != 0 && want > job->o->max_bytes) want = job->o->max_bytes;
-    if (want > job->source.n_bytes) want = job->source.n_bytes;
-    if (want == job->source.n_bytes) return want > have;
-    return want >= have + job->map.block_bytes && want - have >= job->source.n_bytes / 20;
-}
-
-/* Turns a published part into one that is being made, its record into a journal. */
+/* Turns a published part into one that is being made, its record into a journal. Nobody reads it. */
 static stk_status reopen(stk_stage_job *job, stk_error *error)
 {
     char path[STK_STAGE_PATH];
@@ -307,10 +309,21 @@ static stk_status work_there(stk_stage_job *job, stk_error *error)
     int found;
     bool damaged, again = true;
     STK_TRY(look_for_copy(job, &found, &damaged, error)); /* another may have finished meanwhile */
-    if (found >= 0 && !damaged && can_grow(job))
-        STK_TRY(reopen(job, error));
+    /* Readers take the blocks of the record for right as long as they run. Growing may end with less than there was:
+     * killed half-way, and gone on with when there is less room, it gives blocks back to the disk. */
+    int hold = -1;
+    bool grow = found >= 0 && !damaged && can_grow(job);
+    if (grow) {
+        hold = stk_stage_hold(job->copy, LOCK_EX | LOCK_NB);
+        grow = hold >= 0 || errno != EWOULDBLOCK;
+    }
+    stk_status status = STK_OK;
+    if (grow)
+        status = reopen(job, error);
     else if (found >= 0)
-        STK_TRY(keep_copy(job, damaged, &again, error));
+        status = keep_copy(job, damaged, &again, error);
+    stk_stage_unlock(&hold);
+    STK_TRY(status);
     if (again) {
         STK_TRY(stk_stage_make(job, error));
         stk_stage_clean(job->bases[job->place], &job->source);
@@ -386,7 +399,8 @@ static stk_status one_round(stk_stage_job *job, stk_source_speed *speed, stk_err
     bool damaged, needless = false;
     look_at_places(job);
     STK_TRY(look_for_copy(job, &found, &damaged, error));
-    bool done = found >= 0 && !damaged && !can_grow(job) && !job->o->verify;
+    bool grows = found >= 0 && !damaged && can_grow(job) && !stk_stage_in_use(job->copy);
+    bool done = found >= 0 && !damaged && !grows && !job->o->verify;
     if (found >= 0 && (done || job->o->dry_run)) {
         if (!job->o->dry_run) stk_stage_touch(job->copy);
         report_copy(job);

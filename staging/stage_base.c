@@ -136,6 +136,30 @@ bool stk_stage_is_locked(const char *path)
     return locked;
 }
 
+int stk_stage_hold(const char *folder, int how)
+{
+    char path[STK_STAGE_PATH];
+    errno = ENAMETOOLONG;
+    int fd = stk_stage_join(path, folder, "record", "") ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd < 0) return -1;
+    int rc;
+    do rc = flock(fd, how);
+    while (rc != 0 && errno == EINTR);
+    int why = rc != 0 ? errno : still_there(fd, path) ? 0 : ENOENT;
+    if (why == 0) return fd;
+    stk_stage_unlock(&fd);
+    errno = why;
+    return -1;
+}
+
+bool stk_stage_in_use(const char *folder)
+{
+    int fd = stk_stage_hold(folder, LOCK_EX | LOCK_NB);
+    if (fd < 0) return errno == EWOULDBLOCK;
+    stk_stage_unlock(&fd);
+    return false;
+}
+
 int stk_stage_discard(const char *base, const char *path)
 {
     char trash[STK_STAGE_PATH];

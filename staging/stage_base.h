@@ -35,6 +35,13 @@ bool stk_stage_is_locked(const char *path);
 /* Removes a lock file that this process holds, and lets go. */
 void stk_stage_drop_lock(const char *path, int *fd);
 
+/* Readers of a copy hold a shared lock on its record (staged.c); whoever takes from it what they read must hold the
+ * other kind. how: LOCK_SH, or LOCK_EX | LOCK_NB. The descriptor, to be given to stk_stage_unlock; -1 with errno:
+ * EWOULDBLOCK = somebody else holds it, ENOENT = there is no record, or the copy was moved away meanwhile. */
+int stk_stage_hold(const char *folder, int how);
+/* Whether somebody reads the copy in folder now. */
+bool stk_stage_in_use(const char *folder);
+
 /* Moves a folder out of the way in one step and removes it then. 0 or an errno. */
 int stk_stage_discard(const char *base, const char *path);
 

@@ -3,11 +3,9 @@
  * Lists and removes copies. Only what lies in a folder of ours and bears one of our names is ever removed. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,19 +52,6 @@ static bool parse_name(const char *name, bool *part)
     return *part || name[KEY_CHARS] == '\0';
 }
 
-/* Readers hold a shared lock on the record while they use a copy (staged.c). */
-static bool record_in_use(const char *folder)
-{
-    char path[STK_STAGE_PATH];
-    if (!stk_stage_join(path, folder, "record", "")) return false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool busy = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!busy) (void)flock(fd, LOCK_UN);
-    close(fd);
-    return busy;
-}
-
 static double idle_seconds(const char *folder)
 {
     char path[STK_STAGE_PATH];
@@ -94,7 +79,7 @@ static stk_status add_copy(found_list *list, const char *base, const char *name,
     (void)stk_stage_record_source(c->folder, &c->source, &c->n_bytes, &c->whole);
     c->disk_bytes = stk_stage_disk_bytes(c->folder);
     c->idle_seconds = idle_seconds(c->folder);
-    c->in_use = record_in_use(c->folder) ||
+    c->in_use = stk_stage_in_use(c->folder) ||
                 (stk_stage_join(lock, base, c->key, ".lock") && stk_stage_is_locked(lock));
     return STK_OK;
 }

@@ -45,26 +45,22 @@ static stk_status name_files(stk_staged *s, const stk_stage_source *source, stk_
     return s->whole != NULL ? STK_OK : stk_fail_memory(error, "a staged copy");
 }
 
-/* A shared lock; without one the copy can be read as well, and might be evicted meanwhile. It is waited for: whoever
- * looks for use holds the other kind for a moment. */
-static void hold(stk_staged *s)
-{
-    char path[STK_STAGE_PATH];
-    if (!stk_stage_join(path, s->folder, "record", "")) return;
-    s->record_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (s->record_fd >= 0) (void)flock(s->record_fd, LOCK_SH);
-}
-
 static stk_status open_in(const char *base, const stk_stage_source *source, stk_staged **out, stk_error *error)
 {
     stk_staged *s = calloc(1, sizeof *s);
     if (s == NULL) return stk_fail_memory(error, "a staged copy");
-    s->record_fd = -1;
-    stk_status status = stk_stage_find(base, source, 0, &s->map, s->folder, error);
+    /* Before the record is read, so that the copy does not change any more. It is waited for: whoever looks for use
+     * holds the other kind for a moment. Where nothing can be locked the copy can be read as well, and might be evicted
+     * meanwhile. */
+    bool named = stk_stage_join(s->folder, base, source->key, "");
+    s->record_fd = named ? stk_stage_hold(s->folder, LOCK_SH) : -1;
+    stk_status status = STK_OK;
+    if (!named || (s->record_fd < 0 && errno == ENOENT))
+        status = stk_fail(error, STK_ERR_NOT_FOUND, "%s: no copy of %s", base, source->path);
+    if (status == STK_OK) status = stk_stage_find(base, source, 0, &s->map, s->folder, error);
     if (status == STK_OK) status = name_files(s, source, error);
     if (status == STK_OK) {
         s->n_bytes = stk_stage_map_bytes(&s->map, STK_BLOCK_GOOD);
-        hold(s);
         stk_stage_touch(s->folder);
         *out = s;
         return STK_OK;

@@ -81,7 +81,8 @@ typedef struct stk_stage_report {
 /* Stages the data set at path: a .stk file, a folder with dataset.json, or an HDF5 file. With a copy in place that
  * fits the source (sizes, times, and some bytes of both compared) this is quick and copies nothing. One process a
  * machine copies; others wait for it. When the place has no room for all, a fixed part is staged: whole shards of a
- * folder, else the first blocks of 64 MiB. Copies of the same path with an older content are removed when nobody
+ * folder, else the first blocks of 64 MiB. A part grows in a
+ * later call that finds more room, unless somebody reads it then. Copies of the same path with an older content are removed when nobody
  * reads them. report may be NULL; it is filled as far as things got also on failure. Any number of processes and
  * threads may call this at once.
  *

@@ -473,11 +473,16 @@ static void in_part(void)
     CHECK_OK(stage(source, &o, &r)); /* no-op */
     CHECK_EQ(r.bytes_copied, 0);
     o.max_bytes = 0;
+    CHECK_OK(stage(source, &o, &r)); /* somebody reads it */
+    CHECK_EQ(r.state, STK_STAGE_SUBSET);
+    CHECK_EQ(r.bytes_staged, 10 * MIB);
+    CHECK_EQ(r.bytes_copied, 0);
+    CHECK(strstr(r.reason, "can grow when nobody reads it") != NULL);
+    stk_staged_close(&staged);
     CHECK_OK(stage(source, &o, &r));
     CHECK_EQ(r.state, STK_STAGE_WHOLE);
     CHECK_EQ(r.bytes_resumed, 10 * MIB);
     CHECK(same_bytes(source, r.path));
-    stk_staged_close(&staged);
     /* Only the last, short block is missing. */
     CHECK_OK(stk_stage_evict(source, place, STK_STAGE_KEEP_DEFAULT, NULL, NULL, &error));
     o.max_bytes = size_of(source) - 1;

@@ -171,6 +171,38 @@ static void in_part(void)
     }
 }
 
+/* A part that is read as mapped memory does not grow, whatever room others find: a growth that is killed and gone on
+ * with when there is less room would punch holes where the reader has its bytes. With the reader gone it grows. */
+static void not_grown_under_a_reader(void)
+{
+    const char *source = temporary("h.stk"), *place = new_place("place-h");
+    image_shard(source, N, SIDE, SIDE, 3);
+    stage(source, place, 4 * MIB);
+    stk_dataset *d = open_staged(source, place, STK_IO_MMAP);
+    CHECK(strcmp(state_of(d), "subset") == 0);
+    stk_stage_options o;
+    stk_stage_options_init(&o);
+    o.to = place;
+    o.keep_free = 0;
+    for (int verify = 0; verify < 2; verify++)
+        for (uint64_t max_bytes = 0; max_bytes <= 6 * MIB; max_bytes += 2 * MIB) {
+            stk_stage_report r = {.state = STK_STAGE_NONE};
+            o.verify = verify == 1;
+            o.max_bytes = max_bytes;
+            CHECK_OK(stk_stage_run(source, &o, &seams, &r, &error));
+            CHECK_EQ(r.state, STK_STAGE_SUBSET);
+            CHECK_EQ(r.bytes_staged, 4 * MIB);
+            CHECK_EQ(r.bytes_copied, 0);
+            CHECK((strstr(r.reason, "can grow when nobody reads it") != NULL) == (max_bytes == 0 || max_bytes > 4 * MIB));
+        }
+    spoil(source, 8192, 3 * MIB); /* what is staged comes from the copy still */
+    CHECK_EQ(wrong_records(d), 0);
+    stk_dataset_close(&d);
+    image_shard(source, N, SIDE, SIDE, 3);
+    stage(source, place, 4 * MIB);
+    stage(source, place, 0); /* makes it whole */
+}
+
 /* The whole of an epoch, with and without a change-over half-way: the same bytes. */
 static void change_over(stk_order order)
 {
@@ -284,6 +316,7 @@ int main(void)
     RUN(at_once);
     RUN(damaged_copy);
     RUN(in_part);
+    RUN(not_grown_under_a_reader);
     RUN(change_over_shuffled);
     RUN(change_over_sequential);
     RUN(change_over_by_pages);
