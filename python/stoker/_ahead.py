@@ -54,7 +54,7 @@ class Ahead:
 
 def _run(produce: Callable[[], Item], out: queue.Queue[Item], stop: threading.Event) -> None:
     while not stop.is_set():
-        item = produce()
+        item = _item(produce)
         while not stop.is_set():
             try:
                 out.put(item, timeout=_POLL_SECONDS)
@@ -63,3 +63,17 @@ def _run(produce: Callable[[], Item], out: queue.Queue[Item], stop: threading.Ev
                 continue
         if item.end:
             return
+
+
+def _item(produce: Callable[[], Item]) -> Item:
+    """What produce() gives. An exception never ends the thread, which would look like the end of the epoch;
+    StopIteration, which ends a for loop silently, becomes RuntimeError, as in a generator."""
+    try:
+        item = produce()
+    except BaseException as exception:
+        item = Item(exception=exception)
+    if not isinstance(item.exception, StopIteration):
+        return item
+    error = RuntimeError("a callable of this Loader (on_batch=, sample_transform= ...) raised StopIteration")
+    error.__cause__ = item.exception
+    return item._replace(exception=error)

@@ -54,8 +54,8 @@ def _refuse_undeclared(dataset: Dataset, columns: Collection[str]) -> None:
     if missing:
         text = ", ".join(f'"{c.name}": "{_type(dataset, c)}"' for c in missing)
         raise ArgumentError(
-            f"extend({dataset.filename!r}): the Writer has no column {missing[0].name!r}; declare what the data set "
-            f"holds, columns={{{text}}}, or add its records one by one without it"
+            f"extend({dataset.filename!r}): the Writer has no column {missing[0].name!r}; declare what the data "
+            f"set holds, columns={{{text}}}, or add its records one by one without it"
         )
     masks = [name for name in dataset.masks if name not in columns]
     if masks:

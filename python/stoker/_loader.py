@@ -53,7 +53,7 @@ class _Producer:
             state = self._core.state()
             out, info = self._convert(raw)
             return Item(value=(self._on_batch(out), info), state=state)
-        except Exception as exception:
+        except BaseException as exception:  # the user's SystemExit too: it is for the loop, not for this thread
             if self._core.closing:
                 return Item(end=True)  # the Loader was let go, at interpreter exit say
             return Item(exception=exception, state=state or self._core.state())

@@ -249,3 +249,29 @@ def test_arrays(tmp_path: Path) -> None:
     loader = stoker.Loader(stoker.open(tmp_path / "x.stk"), 4, sample_transform=lambda a: a[:5], shuffle=False)
     got = np.concatenate([images for images, _ in loader])
     np.testing.assert_array_equal(got, np.stack([a[:5] for a in arrays]))
+
+
+@pytest.mark.parametrize("where", ["on_batch", "collate", "sample_transform"])
+@pytest.mark.parametrize("kind", [StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
+def test_no_exception_ends_an_epoch_silently(tiny: Path, where: str, kind: type[BaseException]) -> None:
+    """Whatever the user's callable raises comes out of the loop; StopIteration as in a generator."""
+    calls = 0
+
+    def picky(given: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 30:
+            raise kind("mine")
+        return given
+
+    options = {where: picky, "num_threads": 2}
+    size = 50 if where == "sample_transform" else 5
+    with stoker.Loader(stoker.open(tiny), size, **options) as loader:
+        with pytest.raises(RuntimeError if kind is StopIteration else kind) as caught:
+            for _ in loader:
+                pass
+        if kind is StopIteration:
+            assert isinstance(caught.value.__cause__, StopIteration)
+        else:
+            assert str(caught.value) == "mine"
+        assert len(list(loader)) == len(loader)
