@@ -171,14 +171,9 @@ static stk_status verify_all(stk_stage_job *job, stk_error *error)
 
 /* ---- The making. */
 
-static stk_status publish(stk_stage_job *job, const char *journal_path, stk_error *error)
+/* The rename, and what only the making needed is removed. */
+static stk_status put_in_place(stk_stage_job *job, const char *journal_path, stk_error *error)
 {
-    if (!stk_stage_source_unchanged(&job->source))
-        return stk_fail(error, STK_ERR_STATE, "%s: changed while it was copied; stage it again when it is finished",
-                        job->source.path);
-    STK_TRY(sync_files(job, error));
-    if (job->o->verify) STK_TRY(verify_all(job, error));
-    STK_TRY(stk_stage_record_write(job->part, &job->source, &job->map, error));
     int why = stk_stage_discard(job->bases[job->place], job->copy);
     if (why != 0) return stk_fail_errno(error, why, "%s: an unusable copy cannot be removed", job->copy);
     STK_TRY(stk_publish(job->part, job->copy, false, error));
@@ -187,6 +182,39 @@ static stk_status publish(stk_stage_job *job, const char *journal_path, stk_erro
     char path[STK_STAGE_PATH];
     if (stk_stage_join(path, job->copy, name, "")) unlink(path);
     if (stk_stage_join(path, job->copy, "note", "")) unlink(path);
+    return STK_OK;
+}
+
+static stk_status publish(stk_stage_job *job, const char *journal_path, stk_error *error)
+{
+    if (!stk_stage_source_unchanged(&job->source))
+        return stk_fail(error, STK_ERR_STATE, "%s: changed while it was copied; stage it again when it is finished",
+                        job->source.path);
+    STK_TRY(sync_files(job, error));
+    if (job->o->verify) STK_TRY(verify_all(job, error));
+    STK_TRY(stk_stage_record_write(job->part, &job->source, &job->map, error));
+    return put_in_place(job, journal_path, error);
+}
+
+/* After a growth that found no room: the part that was published before, whose record lies in .part still, without what
+ * was added. Nothing is believed of that record, which may also be that of a publishing that failed: each of its blocks
+ * is compared with its checksum. Otherwise a failure, and .part is worth nothing. */
+static stk_status put_back(stk_stage_job *job, const char *journal_path, stk_error *error)
+{
+    stk_stage_map_close(&job->map);
+    STK_TRY(stk_stage_record_read(job->part, &job->source, &job->map, error));
+    job->subset = !stk_stage_map_is_whole(&job->map);
+    if (!stk_stage_source_unchanged(&job->source))
+        return stk_fail(error, STK_ERR_STATE, "%s: changed while it was copied", job->source.path);
+    STK_TRY(make_files(job, error));
+    uint64_t before = stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD);
+    STK_TRY(stk_stage_job_pass(job, STK_PASS_CHECK, "check", job->part, NULL, NULL, error));
+    if (before == 0 || stk_stage_map_bytes(&job->map, STK_BLOCK_GOOD) != before)
+        return stk_fail(error, STK_ERR_CHECKSUM, "%s: does not hold what it did", job->part);
+    STK_TRY(put_in_place(job, journal_path, error));
+    snprintf(job->report->reason, sizeof job->report->reason,
+             "no room in %.200s for more of it: %.2f GB were copied and are removed again, the part staged before is as it was",
+             job->places[job->place].folder, (double)job->report->bytes_copied / 1e9);
     return STK_OK;
 }
 
@@ -209,6 +237,7 @@ stk_status stk_stage_make(stk_stage_job *job, stk_error *error)
     char journal_path[STK_STAGE_PATH];
     stk_file journal = STK_FILE_CLOSED;
     stk_status status;
+    bool lost = false;
     stk_stage_map_close(&job->map);
     if (mkdir(job->part, 0700) != 0 && errno != EEXIST)
         return stk_fail_errno(error, errno, "%s: cannot be made", job->part);
@@ -217,12 +246,20 @@ stk_status stk_stage_make(stk_stage_job *job, stk_error *error)
     STK_GOTO(publish(job, journal_path, error));
 cleanup:
     stk_file_close(&journal);
+    if (status == STK_ERR_NO_SPACE) {
+        stk_error why = {0};
+        stk_status back = put_back(job, journal_path, &why);
+        if (back == STK_OK) return STK_OK;
+        /* The next call goes on with it. */
+        if (back == STK_ERR_CANCELLED) return stk_fail(error, back, "%s", why.text);
+        lost = back != STK_ERR_NOT_FOUND;
+    }
     /* A full disk is given back what was taken: others need it. A source that changed, or bytes that do not read back,
      * leave nothing worth going on with. */
     if (status == STK_ERR_NO_SPACE || status == STK_ERR_STATE || status == STK_ERR_CHECKSUM)
         (void)stk_stage_discard(job->bases[job->place], job->part);
     if (status == STK_ERR_NO_SPACE)
-        stk_fail_prefix(error, "%.2f GB were copied and are removed again, the source is as it was: ",
-                        (double)job->report->bytes_copied / 1e9);
+        stk_fail_prefix(error, "%.2f GB were copied and are removed again%s, the source is as it was: ",
+                        (double)job->report->bytes_copied / 1e9, lost ? " with the part staged before" : "");
     return status;
 }

@@ -87,7 +87,8 @@ typedef struct stk_stage_report {
  * threads may call this at once.
  *
  * Errors: STK_ERR_ARGUMENT (to), STK_ERR_NOT_FOUND, STK_ERR_UNSUPPORTED (no data set; a folder that others may write
- * to), STK_ERR_NO_SPACE (no room for any of it, or the disk ran full: what this call wrote is removed then),
+ * to), STK_ERR_NO_SPACE (no room for any of it, or the disk ran full: what this call wrote is removed
+ * then; a part that was staged before and was to grow is there as before, which is no error, and report says so),
  * STK_ERR_BUSY, STK_ERR_CANCELLED, STK_ERR_STATE (the source changed meanwhile), STK_ERR_CHECKSUM (what was written
  * reads back otherwise), STK_ERR_IO. The source is never changed, and can be read whatever happens. */
 STK_API STK_NODISCARD stk_status stk_stage(const char *path, const stk_stage_options *options,

@@ -592,6 +592,89 @@ static void disk_runs_full(void)
     CHECK(umount(place) == 0);
 }
 
+/* Says that there is room without end. */
+static int boundless(const char *path, struct statfs *out)
+{
+    int rc = statfs(path, out);
+    out->f_blocks = out->f_bfree = out->f_bavail = (fsblkcnt_t)1 << 30;
+    return rc;
+}
+
+static void fill_up(const char *path)
+{
+    static uint8_t zeros[4096];
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    CHECK(fd >= 0);
+    while (write(fd, zeros, sizeof zeros) == (ssize_t)sizeof zeros) {}
+    CHECK(errno == ENOSPC);
+    close(fd);
+}
+
+static bool only_entry_of(const char *base, const char *name)
+{
+    char command[3 * STK_STAGE_PATH];
+    snprintf(command, sizeof command, "test \"$(ls '%s' | grep -v choose.lock)\" = '%s'", base, name);
+    return system(command) == 0;
+}
+
+/* A part grows and the disk runs full: it is there as before. When it has lost bytes by then, nothing is. */
+static void full_while_growing(void)
+{
+    const char *source = temporary("p.h5"), *place = new_place("place-p");
+    const stk_stage_seams liar = {.root = "", .statfs = boundless, .block_bytes = MIB};
+    stk_stage_options o = to(place);
+    stk_stage_report r;
+    stk_stage_source s;
+    stk_staged *staged = NULL;
+    char base[STK_STAGE_PATH], copy[STK_STAGE_PATH], part[STK_STAGE_PATH], path[STK_STAGE_PATH + 16];
+    make_source(source, 18);
+    if (mount("tmpfs", place, "tmpfs", 0, "size=8m") != 0) {
+        printf("SKIP full_while_growing: a tmpfs cannot be mounted here (%s)\n", strerror(errno));
+        return;
+    }
+    CHECK_OK(stk_stage_source_open(source, &s, &error));
+    for (int i = 0; i < 2; i++) {
+        o.max_bytes = 3 * MIB;
+        CHECK_OK(stage(source, &o, &r));
+        CHECK_EQ(r.bytes_staged, 3 * MIB);
+        o.max_bytes = 0;
+        r = (stk_stage_report){.state = STK_STAGE_NONE};
+        CHECK_OK(stk_stage_run(source, &o, &liar, &r, &error));
+        CHECK_EQ(r.state, STK_STAGE_SUBSET);
+        CHECK_EQ(r.bytes_staged, 3 * MIB);
+        CHECK(strstr(r.reason, "the part staged before is as it was") != NULL);
+        CHECK_OK(stk_stage_base(place, false, base, &error));
+        CHECK(only_entry_of(base, s.key));
+        CHECK(stk_stage_join(copy, base, s.key, ""));
+        CHECK(stk_stage_disk_bytes(copy) < 3 * MIB + MIB / 2);
+        CHECK_OK(stk_staged_open(source, place, &staged, &error));
+        CHECK(staged != NULL && stk_staged_bytes(staged) == 3 * MIB && stk_staged_covers(staged, 0, 0, 3 * MIB));
+        stk_staged_close(&staged);
+        o.verify = true;
+        o.max_bytes = 3 * MIB;
+        CHECK_OK(stage(source, &o, &r));
+        CHECK_EQ(r.blocks_checked, 3);
+        CHECK_EQ(r.blocks_mended, 0);
+        o.verify = false;
+    }
+    /* A growth that was killed when it had given a block back, gone on with on a full disk. */
+    CHECK(stk_stage_join(part, base, s.key, ".part"));
+    CHECK(rename(copy, part) == 0);
+    snprintf(path, sizeof path, "%s/p.h5.partial", part);
+    int fd = open(path, O_RDWR);
+    CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, MIB, MIB) == 0);
+    close(fd);
+    snprintf(path, sizeof path, "%s/filler", place);
+    fill_up(path);
+    CHECK_STATUS(stk_stage_run(source, &o, &liar, &r, &error), STK_ERR_NO_SPACE);
+    CHECK(strstr(error.text, "removed again with the part staged before") != NULL);
+    CHECK(access(copy, F_OK) != 0 && access(part, F_OK) != 0);
+    CHECK_OK(stk_staged_open(source, place, &staged, &error));
+    CHECK(staged == NULL);
+    stk_stage_source_close(&s);
+    CHECK(umount(place) == 0);
+}
+
 static void stk_files_and_folders(void)
 {
     const char *source = temporary("n.stk"), *place = new_place("place-n");
@@ -627,6 +710,7 @@ int main(void)
     RUN(eviction_order);
     RUN(not_to_be_trusted);
     RUN(disk_runs_full);
+    RUN(full_while_growing);
     RUN(stk_files_and_folders);
     return check_exit();
 }
