@@ -10,7 +10,6 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from stoker._column_spec import type_number
 from stoker._errors import ArgumentError
 from stoker._native import lib
+from stoker._unread import read_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def item(image: Any, *, as_array: bool = False) -> Item:
     if isinstance(image, (bytes, bytearray, memoryview)):
         return Item(lib.STK_ITEM_FILE, bytes(image))
     if isinstance(image, (str, os.PathLike)):
-        return Item(lib.STK_ITEM_FILE, Path(image).read_bytes())
+        return Item(lib.STK_ITEM_FILE, read_file(image))
     if is_pil(image):
         return _pixels(np.asarray(image.convert(_pil_mode(image.mode))))
     array = as_numpy(image)
@@ -116,7 +116,7 @@ def as_numpy(value: Any) -> NDArray[Any]:
 def mask_file(name: str, mask: Any) -> bytes:
     """A mask as a PNG. Palette images keep their indices, which is what a mask in a palette means."""
     if isinstance(mask, (str, os.PathLike)):
-        mask = Path(mask).read_bytes()
+        mask = read_file(mask)
     if isinstance(mask, (bytes, bytearray, memoryview)):
         if bytes(mask[:8]) != _PNG or mask[25:26] != b"\x03":
             return bytes(mask)
@@ -188,7 +188,7 @@ def _dump(name: str, value: Any, blobs: list[bytes], follow_paths: bool) -> Any:
     if isinstance(value, (str, os.PathLike)):
         if not follow_paths:
             return {"path": os.fspath(value)}
-        value = Path(value).read_bytes()
+        value = read_file(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         blobs.append(bytes(value))
         return {"bytes": len(blobs) - 1}

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
-from stoker import _column_spec, _from_dataset, _samples
+from stoker import _column_spec, _from_dataset, _image_size, _samples, _unread
 from stoker._dataset import Dataset
 from stoker._errors import ArgumentError, NotFoundError, StateError, call
 from stoker._map_cache import MapCache
@@ -141,7 +141,8 @@ class Writer:
         )
         self._issues, self._callbacks, self._line = watch(options, progress, on_issue)
         self._options, self._metadata = options, more
-        self._mode, self._exif = mode, exif
+        self._mode, self._exif, self._on_bad = mode, exif, on_bad
+        self._unread: list[PackIssue] = []
         self._open(list(classes or ()))
         self._masks: dict[str, Writer] = {}
         try:
@@ -192,15 +193,19 @@ class Writer:
         arrays. label: a number from 0, a class name, or None. path: a name for the sample, ``ds.path(i)``; its
         number by default. columns: one value a column, and one image a mask.
 
-        Raises ArgumentError for a sample that does not fit; the Writer can go on with the next one.
+        Raises ArgumentError for a sample that does not fit, NotFoundError or IOError for a path that cannot be
+        read (on_bad="skip": it is left out); the Writer can go on with the next one.
         """
         self._check_open()
         sample = {"image": image, "label": label, "path": path, **columns}
-        if self._map is not None:
-            sample = _samples.as_dict(
-                self._map({k: v for k, v in sample.items() if v is not None or k == "image"})
-            )
-        self._add(sample)
+        try:
+            if self._map is not None:
+                sample = _samples.as_dict(
+                    self._map({k: v for k, v in sample.items() if v is not None or k == "image"})
+                )
+            self._add(sample)
+        except _unread.Unread as unread:
+            self._leave_out(unread, path)
 
     def extend(self, samples: Iterable[Any]) -> None:
         """Adds all samples of an iterable or of a torch Dataset: (image, label) pairs, dicts with "image",
@@ -221,6 +226,14 @@ class Writer:
         for sample in _samples.each(samples):
             parts = _samples.as_dict(sample)
             self.add(parts.pop("image"), parts.pop("label", None), path=parts.pop("path", None), **parts)
+
+    def _leave_out(self, unread: _unread.Unread, path: Any) -> None:
+        if self._on_bad != "skip":
+            raise unread.error() from None
+        name = _samples.default_path(unread.path, path)
+        issue = unread.issue(os.fsdecode(name or b""))
+        self._unread.append(issue)
+        self._callbacks.on_issue(lambda: issue)
 
     def _take_classes(self, dataset: Dataset) -> None:
         """Begins anew with the data set's classes, where none were given."""
@@ -251,10 +264,27 @@ class Writer:
                 raise ArgumentError(f"sample {len(self)}: mask {name!r} is missing")
             masks[name] = _samples.mask_file(name, sample.pop(name))
         item = _samples.item(image, as_array=self._as_array)
+        for name, mask in masks.items():
+            self._check_mask(item, name, mask)
         values = self._values(sample)
         self._add_item(item, label, path, values)
         for name, mask in masks.items():
             self._masks[name]._add_item(_samples.Item(lib.STK_ITEM_FILE, mask), -1, path, [])
+
+    def _check_mask(self, image: _samples.Item, name: str, mask: bytes) -> None:
+        """A mask covers its image pixel by pixel. Formats whose head is not looked at pass."""
+        turns = self._exif != "ignore"
+        if image.kind == lib.STK_ITEM_PIXELS:
+            allowed: tuple[_image_size.Size, ...] = ((image.shape[0], image.shape[1]),)
+        else:
+            allowed = _image_size.sizes(image.data, may_turn=turns) if image.kind == lib.STK_ITEM_FILE else ()
+        has = _image_size.sizes(mask, may_turn=True)
+        if allowed and has and set(allowed).isdisjoint(has):
+            (height, width), (mask_height, mask_width) = allowed[0], has[0]
+            raise ArgumentError(
+                f"sample {len(self)}: mask {name!r} is {mask_width}x{mask_height}, its image {width}x{height} "
+                "(width x height); they must have one size"
+            )
 
     def _label(self, label: Any) -> int:
         if label is None:
@@ -344,7 +374,8 @@ class Writer:
                 _remove(mask._path)
             self.close()
             raise
-        self._report = make_report(raw, self._issues)
+        report = make_report(raw, self._issues)
+        self._report = _unread.add_to_report(report, self._unread, self._path)
         self.close()
         return self._report
 

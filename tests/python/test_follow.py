@@ -316,7 +316,9 @@ def test_clear_errors(boxed: stoker.Dataset, tmp_path: Path) -> None:
         _ = stoker.open(path).masks
 
     with stoker.Writer(tmp_path / "odd.stk", masks=["mask"]) as writer:
-        writer.add(noise(8, 8, 1), mask=np.zeros((8, 9), np.uint8))
+        bmp = io.BytesIO()  # not looked into before it is decoded
+        Image.fromarray(noise(8, 8, 1)).save(bmp, "BMP")
+        writer.add(bmp.getvalue(), mask=np.zeros((8, 9), np.uint8))
         with pytest.raises(stoker.ArgumentError, match="missing"):
             writer.add(noise(8, 8, 1))
         for bad in (np.zeros((8, 8), np.uint16), np.zeros((8, 8, 4), np.uint8), np.zeros((0, 8), np.uint8)):
@@ -324,6 +326,35 @@ def test_clear_errors(boxed: stoker.Dataset, tmp_path: Path) -> None:
                 writer.add(noise(8, 8, 1), mask=bad)
     with pytest.raises(stoker.ArgumentError, match="another size"):
         stoker.Loader(stoker.open(tmp_path / "odd.stk"), 1, transform=stoker.Resize(8), columns=["mask"])
+
+
+def test_masks_of_another_size_are_refused(tmp_path: Path) -> None:
+    """Whatever the image is given as; turned photographs have the size that is seen."""
+    image = Image.fromarray(noise(20, 30, 1))
+    files: dict[str, bytes] = {}
+    for kind in ("JPEG", "PNG", "GIF"):
+        out = io.BytesIO()
+        image.save(out, kind)
+        files[kind] = out.getvalue()
+    (tmp_path / "photo.jpg").write_bytes(files["JPEG"])
+    turned, exif = io.BytesIO(), Image.Exif()
+    exif[274] = 6
+    image.save(turned, "JPEG", exif=exif)
+    good, bad = np.zeros((20, 30), np.uint8), np.zeros((30, 20), np.uint8)
+    png = io.BytesIO()
+    Image.fromarray(bad).save(png, "PNG")
+    with stoker.Writer(tmp_path / "x.stk", masks=["mask"]) as writer:
+        for given in (image, np.asarray(image), *files.values(), tmp_path / "photo.jpg"):
+            for mask in (bad, Image.fromarray(bad), png.getvalue()):
+                with pytest.raises(stoker.ArgumentError, match=r"mask 'mask' is 20x30, its image 30x20"):
+                    writer.add(given, mask=mask)
+            writer.add(given, mask=good)
+        writer.add(turned.getvalue(), mask=bad)
+        with pytest.raises(stoker.ArgumentError, match="31x20"):
+            writer.add(turned.getvalue(), mask=np.zeros((20, 31), np.uint8))
+    ds = stoker.open(tmp_path / "x.stk")
+    assert len(ds) == 7
+    np.testing.assert_array_equal(ds.masks["mask"].sizes, ds.sizes)
 
 
 def test_palette_masks_keep_their_indices(tmp_path: Path) -> None:

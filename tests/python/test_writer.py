@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import os
 import signal
 import subprocess
@@ -216,6 +217,37 @@ def test_skipped_when_asked(tmp_path: Path) -> None:
         writer.extend([jpeg(1), b"no image", jpeg(2)])
     assert (writer.report.records, writer.report.skipped) == (2, 1)
     assert writer.report.issues[0].path == "00000001"
+
+
+@pytest.mark.parametrize("version", [None, "1"])
+def test_files_that_cannot_be_read(tmp_path: Path, version: str | None) -> None:
+    """A path without a file is a bad sample: left out and counted, or an error that names it."""
+    (tmp_path / "good.jpg").write_bytes(jpeg(1))
+    (tmp_path / "folder").mkdir()
+    names = ["good.jpg", "gone.jpg", "folder", "good.jpg/x.jpg"]
+    options = {"map": lambda sample: sample, "version": version} if version else {}
+    told: list[str] = []
+    with stoker.Writer(
+        tmp_path / "x.stk", on_bad="skip", on_issue=lambda issue: told.append(issue.path), **options
+    ) as writer:
+        for name in names:
+            writer.add(tmp_path / name, 3, path=name)
+        writer.add(b"no image", path="no image")
+    report = writer.report
+    assert (report.files, report.records, report.missing, report.skipped) == (5, 1, 2, 2)
+    assert told == [*names[1:], "no image"] == [issue.path for issue in report.issues]
+    *lines, last = (tmp_path / "x.stk.report.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["path"] for line in lines) == sorted(told)
+    summary = json.loads(last)["summary"]
+    assert (summary["files"], summary["missing"], summary["skipped"]) == (5, 2, 2)
+
+    with stoker.Writer(tmp_path / "y.stk", **options) as writer:
+        with pytest.raises(stoker.NotFoundError, match=r"gone\.jpg.*No such file"):
+            writer.add(tmp_path / "gone.jpg")
+        with pytest.raises(stoker.IOError, match="folder: Is a directory"):
+            writer.add(tmp_path / "folder")
+        writer.add(tmp_path / "good.jpg")
+    assert writer.report.records == 1
 
 
 def test_exists_and_force(tmp_path: Path) -> None:
