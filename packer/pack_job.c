@@ -3,17 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fail.h"
 #include "common/remove_tree.h"
+#include "common/take_lock.h"
 #include "format/folder.h"
 #include "format/replaceable.h"
 
@@ -85,42 +84,6 @@ static stk_status check_target(const stk_job *job, bool force, stk_error *error)
     return job->folder ? check_folder(job->dst, error) : stk_check_replaceable(job->dst, false, error);
 }
 
-/* Locks the file at path, which may be removed by its last owner at any moment: what was locked must still be
- * what lies there. */
-static stk_status take_lock(stk_job *job, stk_error *error)
-{
-    for (;;) {
-        int fd = open(job->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (fd < 0)
-            return stk_fail_errno(error, errno, "%s: cannot write beside the output; choose another place",
-                                  job->lock);
-        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-            int why = errno;
-            char owner[64] = "";
-            ssize_t n = pread(fd, owner, sizeof owner - 1, 0);
-            if (n > 0) owner[n] = '\0';
-            close(fd);
-            if (why == EWOULDBLOCK)
-                return stk_fail(error, STK_ERR_BUSY, "%s: another process (%s) is packing to it", job->dst,
-                                n > 0 ? owner : "starting just now");
-            /* A file system without locks: two packs to one place are then the user's care. */
-            job->lock_fd = -1;
-            return STK_OK;
-        }
-        struct stat held, there;
-        if (fstat(fd, &held) == 0 && stat(job->lock, &there) == 0 && held.st_ino == there.st_ino &&
-            held.st_dev == there.st_dev) {
-            char owner[64];
-            int n = snprintf(owner, sizeof owner, "pid %ld", (long)getpid());
-            /* Only for the message above; a full disk will be met later. */
-            if (ftruncate(fd, 0) != 0 || pwrite(fd, owner, (size_t)n, 0) != n) errno = 0;
-            job->lock_fd = fd;
-            return STK_OK;
-        }
-        close(fd);
-    }
-}
-
 /* dst without final slashes; whether it had one is `folder`. */
 static stk_status take_name(const char *dst, stk_job *out, stk_error *error)
 {
@@ -138,7 +101,7 @@ static stk_status take_name(const char *dst, stk_job *out, stk_error *error)
 static stk_status make_lock(stk_job *out, stk_error *error)
 {
     STK_TRY(join(out->dst, ".tmp.lock", &out->lock, error));
-    return take_lock(out, error);
+    return stk_take_lock(out->lock, out->dst, &out->lock_fd, error);
 }
 
 stk_status stk_job_lock(const char *dst, bool force, stk_job *out, stk_error *error)

@@ -293,9 +293,7 @@ static stk_status make_image(stk_record_maker *m, const stk_source *source, cons
     p->source_read = true;
     p->source_xxh3 = stk_hash64(bytes->data, bytes->n_bytes);
     if (source->state == STK_SOURCE_NO_CLASS) {
-        stk_product_leave_out(p, STK_OK, "ignored", "no-class",
-                              "lies beside the class folders, so it has no class");
-        p->fate = STK_FATE_IGNORED;
+        stk_product_leave_out(p, STK_OK, "skipped", "no-class", "lies beside the class folders, so it has no class");
         return STK_OK;
     }
     stk_status status = stk_codec_probe(m->ctx, bytes->data, bytes->n_bytes, &info, &text);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/export.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/file.h"
+#include "common/take_lock.h"
 #include "format/replaceable.h"
 
 void stk_export_options_init(stk_export_options *options)
@@ -35,9 +38,52 @@ stk_status stk_export_value(const stk_dataset *d, uint32_t column, uint64_t i, s
     return stk_dataset_value(d, column, i, room->data, room->capacity, out, error);
 }
 
-stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_export_options *options, stk_error *error)
+/* Is it what an export to <base> writes: <base>.tmp.<pid>, and for a moment that with .meta? A pack's folder has 16 digits there. */
+static bool is_temporary(const char *name, const char *base)
+{
+    size_t n = strlen(base);
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, ".tmp.", 5) != 0) return false;
+    size_t digits = strspn(name + n + 5, "0123456789");
+    const char *rest = name + n + 5 + digits;
+    return digits > 0 && digits <= 10 && (*rest == '\0' || strcmp(rest, ".meta") == 0);
+}
+
+/* Removes what killed exports to dst left; under the lock all of them are dead. */
+static void remove_left_overs(const char *dst)
+{
+    const char *slash = strrchr(dst, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - dst) + 1;
+    char path[PATH_MAX];
+    if (n >= sizeof path) return;
+    memcpy(path, n == 0 ? "." : dst, n == 0 ? 1 : n);
+    path[n == 0 ? 1 : n] = '\0';
+    DIR *stream = opendir(path);
+    if (stream == NULL) return;
+    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        if (!is_temporary(entry->d_name, dst + n)) continue;
+        int length = snprintf(path, sizeof path, "%.*s%s", (int)n, dst, entry->d_name);
+        if (length > 0 && (size_t)length < sizeof path) (void)unlink(path); /* what stays harms nobody */
+    }
+    closedir(stream);
+}
+
+static stk_status write_and_publish(const stk_dataset *dataset, const char *dst, const stk_export_options *o,
+                                    stk_error *error)
 {
     char temporary[PATH_MAX];
+    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", dst, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);
+    stk_status status = o->to == STK_EXPORT_TAR ? stk_export_tar(dataset, temporary, o, error)
+                                                : stk_export_hdf5(dataset, temporary, o, error);
+    if (status == STK_OK) status = stk_publish(temporary, dst, o->force, error);
+    if (status != STK_OK) unlink(temporary);
+    return status;
+}
+
+stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_export_options *options, stk_error *error)
+{
+    char lock[PATH_MAX];
+    int lock_fd = -1;
     struct stat st;
     if (dataset == NULL || dst == NULL || options == NULL || options->struct_size != sizeof *options)
         return stk_fail(error, STK_ERR_ARGUMENT,
@@ -47,11 +93,14 @@ stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_exp
     if (!o.force && lstat(dst, &st) == 0) return stk_fail(error, STK_ERR_EXISTS, "%s: exists already", dst);
     if (o.force) STK_TRY(stk_check_replaceable(dst, o.to == STK_EXPORT_TAR, error));
     if (stk_dataset_len(dataset) == 0) return stk_fail(error, STK_ERR_ARGUMENT, "there is no record to export");
-    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", dst, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);
-    stk_status status = o.to == STK_EXPORT_TAR ? stk_export_tar(dataset, temporary, &o, error)
-                                               : stk_export_hdf5(dataset, temporary, &o, error);
-    if (status == STK_OK) status = stk_publish(temporary, dst, o.force, error);
-    if (status != STK_OK) unlink(temporary);
+    int n = snprintf(lock, sizeof lock, "%s.tmp.lock", dst);
+    if (n < 0 || (size_t)n >= sizeof lock) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);
+    STK_TRY(stk_take_lock(lock, dst, &lock_fd, error));
+    if (lock_fd >= 0) remove_left_overs(dst);
+    stk_status status = write_and_publish(dataset, dst, &o, error);
+    if (lock_fd >= 0) {
+        unlink(lock); /* first, so that nobody locks a file that is about to go */
+        close(lock_fd);
+    }
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stoker/convert.h>
 
 #include "commands.h"
+#include "interrupt.h"
 
 enum { TO_HDF5 = 1, TO_TAR = 2, TO_FOLDER = 3 };
 static const cli_choice to_words[] = {{"hdf5", TO_HDF5}, {"tar", TO_TAR}, {"folder", TO_FOLDER}, {NULL, 0}};
@@ -84,6 +85,12 @@ static int check_out(int kind, const char *src, const char *out)
     return CLI_OK;
 }
 
+static bool on_progress(void *user, uint64_t done, uint64_t total)
+{
+    (void)user, (void)done, (void)total;
+    return !interrupted();
+}
+
 static int run(int argc, char **argv)
 {
     export_args args = {0};
@@ -99,9 +106,13 @@ static int run(int argc, char **argv)
     if (code != CLI_OK) return code;
     if (kind == TO_FOLDER)
         return extract_to_folder(&command_export, &args.dataset, operands.items[0], operands.items[1], args.export.force);
+    args.export.progress = on_progress;
+    catch_interrupts();
     args.export.to = kind == TO_TAR ? STK_EXPORT_TAR : STK_EXPORT_HDF5;
     stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     if (status == STK_OK) status = stk_export(dataset, operands.items[1], &args.export, &error);
     stk_dataset_close(&dataset);
+    if (status == STK_ERR_CANCELLED)
+        return cli_error(&command_export, "interrupted; %s is as it was before", operands.items[1]);
     return status == STK_OK ? CLI_OK : cli_fail(&command_export, status, &error);
 }

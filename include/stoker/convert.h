@@ -34,7 +34,9 @@ STK_API void stk_export_options_init(stk_export_options *options);
 
 /* Writes all records of the data set, with labels and columns, to the file dst, which appears whole or not at all.
  * Records keep their bytes in HDF5; in a tar tiles become ordinary JPEGs and raw pixels PNG (stk_dataset_extract).
- * Errors: STK_ERR_EXISTS, STK_ERR_ARGUMENT (filter), STK_ERR_UNSUPPORTED (built without HDF5), STK_ERR_CANCELLED, and
+ * Removes what killed exports to dst left.
+ * Errors: STK_ERR_EXISTS (without force, or dst is no data set, no tar and not empty), STK_ERR_BUSY (another process
+ * writes to dst), STK_ERR_ARGUMENT (filter), STK_ERR_UNSUPPORTED (built without HDF5), STK_ERR_CANCELLED, and
  * those of reading. */
 STK_API STK_NODISCARD stk_status stk_export(const stk_dataset *dataset, const char *dst,
                                             const stk_export_options *options, stk_error *error);

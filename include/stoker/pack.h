@@ -119,7 +119,7 @@ STK_API void stk_pack_options_init(stk_pack_options *options);
 typedef struct stk_pack_report {
     uint64_t files;       /* files or manifest lines looked at */
     uint64_t records;     /* written */
-    uint64_t skipped;     /* images left out (bad, damaged, too large, missing) */
+    uint64_t skipped;     /* images left out (bad, damaged, too large, missing, beside the class folders) */
     uint64_t damaged;     /* images with damage, kept or not */
     uint64_t missing;     /* manifest lines whose file is not there */
     uint64_t ignored;     /* files that are no images */
