@@ -3,17 +3,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from stoker._dataset import Dataset
 from stoker._enums import DTYPES, LAYOUTS, ORDERS, constant
 from stoker._errors import ArgumentError
 
 if TYPE_CHECKING:
-    from stoker._dataset import Dataset
     from stoker._transforms import Transform
+
+
+def opened(dataset: object) -> None:
+    """Refuses what is no Dataset, saying how to get one."""
+    if isinstance(dataset, Dataset):
+        return
+    if isinstance(dataset, (str, bytes, os.PathLike)):
+        path = os.fsdecode(dataset)
+        raise ArgumentError(f"{path}: open it first: stoker.Loader(stoker.open({path!r}), ...)")
+    raise ArgumentError(
+        f"dataset={dataset!r:.60}: give what stoker.open() returns; other data sets are packed first, by "
+        "stoker.pack or stoker.Writer(...).extend()"
+    )
+
+
+def flag(option: str, value: Any) -> Optional[bool]:
+    """True, False or None; "False", which Python takes for true, is refused."""
+    if value is None or isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+        return None if value is None else bool(value)
+    raise ArgumentError(f"{option}={value!r}: give True or False")
 
 
 def order(options: Mapping[str, Any], order: Optional[str], transform: Transform) -> str:
@@ -85,7 +106,10 @@ def layout(
 
 
 def positive(option: str, value: Any) -> int:
-    number = int(value)
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = 0
     if number != value or not 1 <= number < 2**32:
         raise ArgumentError(f"{option}={value!r}: give a whole number, 1 or more")
     return number

@@ -99,7 +99,7 @@ class Loader:
         mean, std: per channel, ImageNet's by default; only for float types.
         norm: "v1": ToTensor + Normalize's rounding; "v2": transforms.v2's.
         order: "shuffle" (exact), "sequential", "page" (windows of pages, for slow disks), "weighted".
-        last: "keep" a smaller last batch, "drop" it, or "pad" it with samples from the epoch's start
+        last: "keep" a smaller last batch (the default), "drop" it, or "pad" it with samples from the epoch's start
             (``loader.batch.n_valid`` tells how many rows are real).
         on_bad: "error" raises at the batch of a bad image and goes on with the next one, "skip" leaves its
             row out, "substitute" puts a good sample in its place. All are counted in :meth:`stats`.
@@ -149,7 +149,7 @@ class Loader:
         std: Optional[Sequence[float]] = None,
         norm: str = "v1",
         order: Optional[Order] = None,
-        last: Last = "keep",
+        last: Optional[Last] = None,
         on_bad: OnBad = "error",
         columns: Optional[Sequence[str]] = None,
         sample_transform: Optional[Callable[[Any], Any]] = None,
@@ -169,8 +169,9 @@ class Loader:
         read_ahead_bytes: Optional[int] = None,
         **torch_names: Any,
     ) -> None:
+        _choices.opened(dataset)
         options: dict[str, Any] = {
-            "shuffle": shuffle,
+            "shuffle": _choices.flag("shuffle", shuffle),
             "seed": seed,
             "last": last,
             "weights": weights,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from stoker import _choices
 from stoker._errors import ArgumentError
 from stoker._native import lib
 
@@ -31,7 +32,10 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
 
     Raises ArgumentError, with the reason, for what cannot be had, TypeError for names that nobody knows.
     """
-    for name in list(names):
+    if names.get("sampler") is not None and ours["shuffle"]:
+        raise ArgumentError("shuffle=True goes with no sampler=, as in torch: the sampler says the order")
+    last = ours["last"]
+    for name in sorted(names, key=lambda name: name != "sampler"):  # what is said of the last batch overrides it
         value = names[name]
         if name in _NOT_NEEDED:
             continue
@@ -51,7 +55,7 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
             if value is not None:
                 ours["prefetch"] = int(value)
         elif name == "drop_last":
-            ours["last"] = "drop" if value else ours["last"]
+            _drop_last(_choices.flag("drop_last", value), last, ours)
         elif name == "collate":
             if value is not None and ours["on_batch"] is not None:
                 raise ArgumentError("collate= is another name of on_batch=; give one of them")
@@ -61,14 +65,27 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
                 dataset = _sampler(value, dataset, ours)
         else:
             raise TypeError(f"Loader() got an unexpected keyword argument {name!r}")
+    if ours["last"] is None:
+        ours["last"] = "keep"
     return dataset
+
+
+def _drop_last(drop: Optional[bool], last: Optional[str], ours: MutableMapping[str, Any]) -> None:
+    """last is what the caller gave as last=, which must not say the opposite."""
+    if drop is not None and last is not None and drop != (last == "drop"):
+        raise ArgumentError(f"drop_last={drop} contradicts last={last!r}; give one of them")
+    if drop:
+        ours["last"] = "drop"
 
 
 def _num_workers(value: Any, ours: MutableMapping[str, Any]) -> None:
     """Workers become threads, never more than there are CPUs to use: more would only wait for each other.
     0 (torch: load in the training process) leaves the number to us."""
-    if ours["num_threads"] is None and value:
-        ours["num_threads"] = min(int(value), int(lib.stk_cpu_usable_threads()))
+    if not value:
+        return
+    workers = _choices.positive("num_workers", value)
+    if ours["num_threads"] is None:
+        ours["num_threads"] = min(workers, int(lib.stk_cpu_usable_threads()))
 
 
 def _sampler(sampler: Any, dataset: Dataset, ours: MutableMapping[str, Any]) -> Dataset:

@@ -436,6 +436,54 @@ def test_torch_names(tiny: Path) -> None:
         stoker.Loader(ds, collate_fn=len)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"shuffle": "False"}, "shuffle='False': give True or False"),
+        ({"shuffle": 2}, "shuffle=2"),
+        ({"drop_last": "False"}, "drop_last='False': give True or False"),
+        ({"drop_last": True, "last": "keep"}, "drop_last=True contradicts last='keep'"),
+        ({"drop_last": True, "last": "pad"}, "drop_last=True contradicts last='pad'"),
+        ({"drop_last": False, "last": "drop"}, "drop_last=False contradicts last='drop'"),
+        ({"shuffle": True, "sampler": [1, 2]}, "shuffle=True goes with no sampler="),
+        ({"num_workers": -1}, "num_workers=-1: give a whole number"),
+        ({"num_workers": "four"}, "num_workers='four': give a whole number"),
+        ({"num_workers": -1, "num_threads": 2}, "num_workers=-1: give a whole number"),
+        ({"batch_size": "x"}, "batch_size='x': give a whole number"),
+        ({"last": "kep"}, "last='kep'"),
+    ],
+)
+def test_contradictions_are_refused(tiny: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(stoker.ArgumentError, match=words):
+        stoker.Loader(stoker.open(tiny), **options)
+
+
+def test_last_and_drop_last_that_agree(tiny: Path) -> None:
+    ds = stoker.open(tiny)
+    for options, batches in (
+        ({"drop_last": True, "last": "drop"}, 4),
+        ({"drop_last": False, "last": "pad"}, 5),
+        ({"drop_last": False}, 5),
+        ({"drop_last": None}, 5),
+        ({"shuffle": np.True_}, 5),
+        ({"shuffle": 0}, 5),
+        ({"shuffle": False, "sampler": range(211)}, 5),
+        ({"drop_last": True, "sampler": range(211)}, 4),
+    ):
+        assert len(stoker.Loader(ds, 50, **options)) == batches  # type: ignore[arg-type]
+
+
+def test_what_is_no_data_set(tiny: Path) -> None:
+    for path in (str(tiny), tiny, str(tiny).encode()):
+        with pytest.raises(
+            stoker.ArgumentError, match=r"tiny\.stk: open it first: stoker\.Loader\(stoker\.open\('"
+        ):
+            stoker.Loader(path, 4)  # type: ignore[arg-type]
+    for other in (None, [1, 2], 7):
+        with pytest.raises(stoker.ArgumentError, match=r"dataset=.*give what stoker\.open\(\) returns"):
+            stoker.Loader(other)  # type: ignore[arg-type]
+
+
 def test_a_batch_larger_than_the_data_set(photos: Path) -> None:
     loader = stoker.Loader(stoker.open(photos), 256, transform=stoker.Resize(4))
     assert [len(labels) for _, labels in loader] == [23] and len(loader) == 1
