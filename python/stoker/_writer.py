@@ -374,9 +374,9 @@ class Writer:
                 _remove(mask._path)
             self.close()
             raise
-        report = make_report(raw, self._issues)
-        self._report = _unread.add_to_report(report, self._unread, self._path)
+        self._report = make_report(raw, self._issues)
         self.close()
+        self._report = _unread.add_to_report(self._report, self._unread, self._path)
         return self._report
 
     def close(self) -> None:
