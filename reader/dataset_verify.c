@@ -46,6 +46,7 @@ typedef struct block {
 } block;
 
 typedef struct verifier {
+    const char *path; /* as the caller gave it */
     stk_dataset *dataset;
     const stk_verify_options *options;
     stk_verify_report *report;
@@ -262,7 +263,7 @@ static void report(verifier *v, uint64_t record, uint64_t offset, uint32_t file,
         path[value.is_null ? 0 : value.n_bytes] = '\0';
     else
         path[0] = '\0';
-    if (storage->ops->file(storage, file, &opened, &n_bytes, NULL) != STK_OK) opened.path = "";
+    if (storage->ops->file(storage, file, &opened, &n_bytes, NULL) != STK_OK) opened.path = v->path;
     stk_verify_issue issue = {
         .record = record, .offset = offset, .file = opened.path, .path = path, .reason = reason};
     v->options->issue(v->options->user, &issue);
@@ -408,6 +409,7 @@ stk_status stk_verify(const char *path, const stk_verify_options *options, stk_v
                         "options were not filled by stk_verify_options_init of this version");
     verifier *v = calloc(1, sizeof *v);
     if (v == NULL) return stk_fail_memory(error, "verifying");
+    v->path = path;
     v->options = options;
     v->report = report_out != NULL ? report_out : &unused;
     *v->report = (stk_verify_report){0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stoker export: a data set for other software. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +29,12 @@ static const cli_option options[] = {
      .choices = to_words,
      .help = "hdf5, tar (grouped as WebDataset does) or folder (image files below class folders). By default what the "
              "name says: .h5 and .hdf5, .tar, else folder."},
-    {.letter = 'f', .kind = CLI_FLAG, .name = "force", AT(export.force), .help = "Replace what is there, if it is a data set, a tar or empty."},
+    {.letter = 'f',
+     .kind = CLI_FLAG,
+     .name = "force",
+     AT(export.force),
+     .help = "Replace what is there, if it is a data set or empty (for a tar: or a tar). In a folder: files of the same "
+             "names."},
     {.kind = CLI_U32,
      .name = "chunk-images",
      .argument = "N",
@@ -50,9 +56,11 @@ const cli_command command_export = {
     .summary = "write a data set for other software",
     .synopsis = "[OPTION]... DST OUT",
     .description =
-        "Writes the records of the data set DST with labels and columns to OUT: an HDF5 file that any h5py user can "
-        "read, a tar for WebDataset, or a folder of image files. Tiles become ordinary JPEG files in tar and folder, "
-        "with the same pixels. OUT appears whole or not at all (a folder: file by file).",
+        "Writes the records of the data set DST with labels and columns to OUT: an HDF5 file, a tar for WebDataset, or "
+        "a folder of image files. HDF5 keeps each record as it is: raw images, arrays and image files (pack --encode "
+        "raw, keep) are for any h5py user, but tiles are stoker's own encoding, which other software cannot decode. In "
+        "tar and folder tiles become ordinary JPEG files with the same pixels. OUT appears whole or not at all (a "
+        "folder: file by file).",
     .options = options,
     .exit_status = "0 done\n1 error\n64 wrong command line",
     .examples = "stoker export train.stk train.h5\nstoker export train.stk train.tar",
@@ -85,6 +93,19 @@ static int check_out(int kind, const char *src, const char *out)
     return CLI_OK;
 }
 
+/* Other software opens such an HDF5 file and cannot decode what is in it. */
+static void note_tiles(const stk_dataset *dataset, const char *out)
+{
+    uint64_t n = stk_dataset_len(dataset), tiles = 0;
+    stk_record_info info;
+    for (uint64_t i = 0; i < n; i++)
+        tiles += stk_dataset_record(dataset, i, &info, NULL) == STK_OK && info.encoding == STK_ENCODING_TILES;
+    if (tiles > 0)
+        cli_note(&command_export,
+                 "%s: %" PRIu64 " records are tiles, which only stoker decodes; for other software pack with --encode "
+                 "keep or raw, or export to a tar or a folder", out, tiles);
+}
+
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     (void)user, (void)done, (void)total;
@@ -111,6 +132,7 @@ static int run(int argc, char **argv)
     args.export.to = kind == TO_TAR ? STK_EXPORT_TAR : STK_EXPORT_HDF5;
     stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
     if (status == STK_OK) status = stk_export(dataset, operands.items[1], &args.export, &error);
+    if (status == STK_OK && kind == TO_HDF5) note_tiles(dataset, operands.items[1]);
     stk_dataset_close(&dataset);
     if (status == STK_ERR_CANCELLED)
         return cli_error(&command_export, "interrupted; %s is as it was before", operands.items[1]);

@@ -72,6 +72,8 @@ static void skip(extract_run *r, uint64_t number, const char *name, const char *
     progress_clear(&r->line);
     if (name != NULL)
         cli_note(r->command, "%s/%s: record %" PRIu64 ": %s", r->folder, name, number, reason);
+    else if (strncmp(reason, "record ", 7) == 0) /* an error's text that names it already */
+        cli_note(r->command, "%s", reason);
     else
         cli_note(r->command, "record %" PRIu64 ": %s", number, reason);
 }

@@ -328,8 +328,10 @@ static const cli_option options[] = {
      AT(pack.append),
      .help = "Add the images of SRC to DST/, a folder of shards, as new shards. Programs that have it open go on with "
              "what they opened. Classes are joined by name, new ones come last; options and columns must be those of "
-             "the first pack. SRC is not compared with what DST holds: for a folder that has grown, --force is the "
-             "way, which takes over what is unchanged."},
+             "the first pack. SRC is not compared with what DST holds: paths that are there already are packed again and "
+             "stand there twice. The very same files with the same options are refused a second time; --append --force adds them once "
+             "more. For a folder that has grown, --force without --append is the way, which takes over what is "
+             "unchanged."},
     {.kind = CLI_BYTES,
      .name = "shard-size",
      .argument = "SIZE",

@@ -70,7 +70,7 @@ static stk_status parse_filter(stk_hdf5_shape *shape, const char *filter, stk_er
     }
     if (!shape->uniform)
         return stk_fail(error, STK_ERR_ARGUMENT,
-                        "--hdf5-filter %s: only for images of one size stored raw; add --resize exact=WxH --encode raw",
+                        "--hdf5-filter %s: only for images of one size stored raw, as stoker pack --resize exact=WxH --encode raw makes them",
                         filter);
     return STK_OK;
 }

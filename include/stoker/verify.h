@@ -15,7 +15,7 @@ STK_BEGIN_DECLS
 typedef struct stk_verify_issue {
     uint64_t record;  /* UINT64_MAX for damage outside records (header, index ...) */
     uint64_t offset;  /* of the damage's place in its file */
-    const char *file; /* path of the file */
+    const char *file; /* path of the file; that of the data set when the file is not there */
     const char *path; /* the record's source path, or "" */
     const char *reason;
 } stk_verify_issue;
