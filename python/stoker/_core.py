@@ -60,7 +60,7 @@ class Core:
         raise NotImplementedError
 
     def _try_next(self, c: Any) -> int:
-        """Waits up to _WAIT_MS; the batch is then in self.out[0]."""
+        """Waits up to _wait_ms(); the batch is then in self.out[0]."""
         raise NotImplementedError
 
     out: Any
@@ -122,6 +122,10 @@ class Core:
             if self.timeout_s > 0 and time.monotonic() - start > self.timeout_s:
                 doing = ffi.string(self.error.text).decode("utf-8", "replace").partition(": ")[2]
                 raise TimeoutError(f"no batch within {self.timeout_s:g} s: {doing}")
+
+    def _wait_ms(self) -> int:
+        """How long one wait in C may last: no longer than the timeout, or a shorter one would go unnoticed."""
+        return _WAIT_MS if self.timeout_s <= 0 else max(1, min(_WAIT_MS, round(self.timeout_s * 1000)))
 
     def __len__(self) -> int:
         return int(self._len(self.handle()))
@@ -186,7 +190,7 @@ class HostCore(Core):
         lib.stk_py_close_loader(c, self.pid)
 
     def _try_next(self, c: Any) -> int:
-        return int(lib.stk_loader_next(c, _WAIT_MS, self.out, self.error))
+        return int(lib.stk_loader_next(c, self._wait_ms(), self.out, self.error))
 
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         raw = ffi.new("stk_loader_stats *")
@@ -228,7 +232,7 @@ class DeviceCore(Core):
 
     def _try_next(self, c: Any) -> int:
         self.stream = ffi.cast("void *", self._stream())
-        return int(lib.stk_uploader_next(c, self.stream, _WAIT_MS, self.out, self.error))
+        return int(lib.stk_uploader_next(c, self.stream, self._wait_ms(), self.out, self.error))
 
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         raw = ffi.new("stk_uploader_stats *")
