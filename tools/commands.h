@@ -30,6 +30,11 @@ extern const cli_command command_stage;
         .kind = CLI_SWITCH, .name = "progress", .offset = offsetof(T, member),                               \
         .help = "Show a progress line on stderr. By default only when stderr is a terminal."                 \
     }
+#define OPTION_CHUNK_IMAGES(T, member)                                                                       \
+    {                                                                                                        \
+        .kind = CLI_U32, .name = "chunk-images", .argument = "N", .offset = offsetof(T, member), .min = 1,    \
+        .max = 1e6, .help = "HDF5: images in a chunk. Default about 1 MiB a chunk."                          \
+    }
 /* Which parts of an HDF5 file are meant; `member` is an stk_dataset_options. */
 #define OPTIONS_HDF5(T, member)                                                                              \
     {.kind = CLI_STRING,                                                                                     \

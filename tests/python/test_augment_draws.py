@@ -17,28 +17,8 @@ import pathlib
 import statistics
 import sys
 
-KINDS = [
-    "identity",
-    "shear_x",
-    "shear_y",
-    "translate_x",
-    "translate_y",
-    "rotate",
-    "brightness",
-    "saturation",
-    "contrast",
-    "sharpness",
-    "posterize",
-    "solarize",
-    "autocontrast",
-    "equalize",
-    "invert",
-    "hue",
-    "grayscale",
-    "blur",
-    "solarize_add",
-    "flip_vertical",
-]
+from op_kinds import KINDS
+
 OP, JITTER, BLUR, RAND, TRIVIAL, AUTO, TIMM, ERASE = range(1, 9)
 POLICIES = ["imagenet", "cifar10", "svhn", "v0", "v0r", "original", "originalr"]
 # timm's names for operations that differ in scale only.

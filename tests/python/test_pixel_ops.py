@@ -19,6 +19,8 @@ import random
 import struct
 import sys
 
+from op_kinds import KINDS
+
 try:
     import PIL
     from PIL import Image, ImageEnhance, ImageOps
@@ -28,28 +30,6 @@ except ImportError:
 
 FAMILIES = {"scalar": 0, "avx2": 1, "avx512": 2}
 FLAGS = {"scalar": [], "avx2": ["avx2", "bmi2"], "avx512": ["avx512vbmi", "avx512_vnni", "avx512bw", "avx512dq"]}
-KINDS = [
-    "identity",
-    "shear_x",
-    "shear_y",
-    "translate_x",
-    "translate_y",
-    "rotate",
-    "brightness",
-    "saturation",
-    "contrast",
-    "sharpness",
-    "posterize",
-    "solarize",
-    "autocontrast",
-    "equalize",
-    "invert",
-    "hue",
-    "grayscale",
-    "blur",
-    "solarize_add",
-    "flip_vertical",
-]
 FILTERS = {"bilinear": 0, "bicubic": 1, "nearest": 5}
 AFFINE = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 
