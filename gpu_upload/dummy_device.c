@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/fail.h"
 
@@ -14,8 +15,9 @@ static uint64_t *field(stk_dummy_faults *f, const char *name)
     const struct {
         const char *name;
         uint64_t *value;
-    } all[] = {{"devices", &f->devices}, {"memory", &f->memory}, {"pinned", &f->pinned},       {"lost", &f->lost},
-               {"idle", &f->idle},       {"cpu_ns", &f->cpu_ns}, {"gather_ns", &f->gather_ns}, {"gpu_ns", &f->gpu_ns}};
+    } all[] = {{"devices", &f->devices}, {"memory", &f->memory},   {"pinned", &f->pinned},
+               {"lost", &f->lost},       {"idle", &f->idle},       {"free_us", &f->free_us},
+               {"cpu_ns", &f->cpu_ns},   {"gather_ns", &f->gather_ns}, {"gpu_ns", &f->gpu_ns}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i].name, name) == 0) return all[i].value;
     return NULL;
@@ -111,6 +113,7 @@ void stk_dummy_free(struct stk_gpu_device *d, void *memory)
         *link = m->next;
     }
     pthread_mutex_unlock(&d->lock);
+    if (d->faults.free_us > 0) usleep((useconds_t)d->faults.free_us);
     if (m != NULL) free(memory);
     free(m);
 }

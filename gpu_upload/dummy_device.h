@@ -7,6 +7,7 @@
  *   pinned=N    allocations of pinned memory fail from the N-th on (1: all of them)
  *   lost=N      from the N-th group of work on every call fails, as after a fault in a kernel
  *   idle=1      kernels do nothing: what is left is the host's work
+ *   free_us=N   freeing device memory takes N microseconds, as a driver's cudaFree does (50 ms on an H200)
  *   cpu_ns=N, gather_ns=N, gpu_ns=N   what decoding an image is said to take, instead of what was measured */
 #ifndef STK_GPU_DUMMY_DEVICE_H
 #define STK_GPU_DUMMY_DEVICE_H
@@ -17,7 +18,7 @@
 #include "gpu_upload/backend.h"
 
 typedef struct stk_dummy_faults {
-    uint64_t devices, memory, pinned, lost, idle, cpu_ns, gather_ns, gpu_ns; /* 0: not asked for */
+    uint64_t devices, memory, pinned, lost, idle, free_us, cpu_ns, gather_ns, gpu_ns; /* 0: not asked for */
 } stk_dummy_faults;
 
 typedef struct stk_dummy_memory {

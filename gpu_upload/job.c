@@ -12,6 +12,7 @@ stk_status stk_job_pool_open(stk_gpu_share *share, uint32_t enough, stk_job_pool
     pthread_mutex_init(&(*out)->lock, NULL);
     (*out)->share = share;
     (*out)->enough = enough;
+    (*out)->users = 1;
     stk_gpu_share_keep(share);
     return STK_OK;
 }
@@ -23,9 +24,20 @@ static void free_pool(stk_job_pool *pool)
     free(pool);
 }
 
+/* One user less. Only who is done with the pool itself may be counted off: batches come back from several threads at
+ * once, also while the uploader is being closed. */
+static void drop_pool(stk_job_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool last = --pool->users == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (last) free_pool(pool);
+}
+
 static void free_job(stk_job *job)
 {
-    stk_gpu_share *s = job->pool->share;
+    stk_job_pool *pool = job->pool;
+    stk_gpu_share *s = pool->share;
     void *events[5] = {job->copy_begun, job->copied, job->run_begun, job->done, job->consumed};
     /* A consumer's last kernels may still read the tensor. */
     if (job->was_consumed && job->consumed != NULL) (void)s->backend->event_sync(s->device, job->consumed, NULL);
@@ -40,6 +52,7 @@ static void free_job(stk_job *job)
     free(job->shares);
     free(job->columns);
     free(job);
+    drop_pool(pool);
 }
 
 void stk_job_pool_close(stk_job_pool **pool)
@@ -50,15 +63,13 @@ void stk_job_pool_close(stk_job_pool **pool)
     p->closed = true;
     stk_job *list = p->free;
     p->free = p->newest = NULL;
-    for (stk_job *j = list; j != NULL; j = j->next) p->live--;
-    bool last = p->live == 0;
     pthread_mutex_unlock(&p->lock);
     while (list != NULL) {
         stk_job *next = list->next;
         free_job(list);
         list = next;
     }
-    if (last) free_pool(p);
+    drop_pool(p);
     *pool = NULL;
 }
 
@@ -68,6 +79,9 @@ static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
     stk_job *job = calloc(1, sizeof *job);
     if (job == NULL) return stk_fail_memory(error, "a batch");
     job->pool = pool;
+    pthread_mutex_lock(&pool->lock);
+    pool->users++;
+    pthread_mutex_unlock(&pool->lock);
     job->staging.pinned = true;
     job->out.exact = true;
     void **events[5] = {&job->copy_begun, &job->copied, &job->run_begun, &job->done, &job->consumed};
@@ -78,9 +92,6 @@ static stk_status new_job(stk_job_pool *pool, stk_job **out, stk_error *error)
             return status;
         }
     }
-    pthread_mutex_lock(&pool->lock);
-    pool->live++;
-    pthread_mutex_unlock(&pool->lock);
     *out = job;
     return STK_OK;
 }
@@ -98,7 +109,7 @@ stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error)
 {
     pthread_mutex_lock(&pool->lock);
     stk_job *job = pool->free;
-    if (job != NULL && pool->live < pool->enough && still_at_work(job)) job = NULL;
+    if (job != NULL && pool->users <= pool->enough && still_at_work(job)) job = NULL;
     if (job != NULL) {
         pool->free = job->next;
         if (pool->free == NULL) pool->newest = NULL;
@@ -114,19 +125,15 @@ void stk_job_put(stk_job *job)
 {
     stk_job_pool *pool = job->pool;
     pthread_mutex_lock(&pool->lock);
-    bool closed = pool->closed, last = false;
-    if (closed) {
-        last = --pool->live == 0;
-    } else {
+    bool closed = pool->closed;
+    if (!closed) {
         job->next = NULL;
         if (pool->newest != NULL) pool->newest->next = job;
         else pool->free = job;
         pool->newest = job;
     }
     pthread_mutex_unlock(&pool->lock);
-    if (!closed) return;
-    free_job(job);
-    if (last) free_pool(pool);
+    if (closed) free_job(job);
 }
 
 stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *error)

@@ -43,7 +43,7 @@ struct stk_job_pool {
     stk_gpu_share *share;
     pthread_mutex_t lock;
     stk_job *free, *newest; /* a queue: the job that was given back first is the likeliest to be done */
-    uint32_t live;          /* jobs that exist */
+    uint32_t users;         /* the uploader while it is open, and every job until it is freed */
     uint32_t enough;        /* of these; more are made only when none is free */
     bool closed;
 };

@@ -20,6 +20,7 @@ struct stk_slot_pool {
     stk_slot *free;  /* list */
     uint32_t total;  /* slots that exist */
     uint32_t held;   /* of these with the consumer */
+    uint32_t users;  /* the loader while it is open, and every slot until it is freed */
     bool closed;     /* by the loader */
 };
 
@@ -58,6 +59,7 @@ stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_alloca
     pool->pid = getpid();
     pool->shape = *shape;
     pool->allocator = *allocator;
+    pool->users = 1;
     if (allocator->acquire == NULL)
         pool->allocator = (stk_slot_allocator){.acquire = host_acquire, .release = host_release};
     pool->column_bytes = calloc((size_t)shape->n_columns + 1, sizeof *pool->column_bytes);
@@ -70,11 +72,24 @@ stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_alloca
     return STK_OK;
 }
 
-static void slot_free(stk_slot_pool *pool, stk_slot *slot)
+/* n users have let go. Slots come back from several threads at once, also while the loader is being closed: only who is
+ * done with the pool itself may be counted off, or another thread frees it under his hands. */
+static void pool_drop(stk_slot_pool *pool, uint32_t n)
 {
+    pthread_mutex_lock(&pool->lock);
+    pool->users -= n;
+    bool last = pool->users == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (last) pool_free(pool);
+}
+
+static void slot_free(stk_slot *slot)
+{
+    stk_slot_pool *pool = slot->pool;
     if (slot->memory != NULL) pool->allocator.release(pool->allocator.user, slot->memory, slot->batch.handle);
     free(slot->arrays);
     free(slot);
+    pool_drop(pool, 1);
 }
 
 /* Cuts n * size bytes, aligned, off the block that grows at *at; with base NULL it only counts. */
@@ -130,6 +145,9 @@ static stk_status slot_new(stk_slot_pool *pool, stk_slot **out, stk_error *error
     memset(slot->arrays, 0, n_bytes);
     (void)lay_out(pool, slot, slot->arrays, &n_bytes);
     slot->pool = pool;
+    pthread_mutex_lock(&pool->lock);
+    pool->users++;
+    pthread_mutex_unlock(&pool->lock);
     slot->batch.ids = slot->ids;
     slot->batch.occurrences = slot->occurrences;
     slot->batch.labels = slot->labels;
@@ -176,7 +194,7 @@ stk_status stk_slot_get(stk_slot_pool *pool, size_t n_bytes, stk_slot **out, boo
         pthread_mutex_lock(&pool->lock);
         pool->total--;
         pthread_mutex_unlock(&pool->lock);
-        if (slot != NULL) slot_free(pool, slot);
+        if (slot != NULL) slot_free(slot);
         return status;
     }
     slot->next = NULL;
@@ -197,10 +215,8 @@ void stk_slot_put(stk_slot *slot)
     } else {
         pool->total--;
     }
-    bool last = pool->closed && pool->total == 0;
     pthread_mutex_unlock(&pool->lock);
-    if (!keep) slot_free(pool, slot);
-    if (last) pool_free(pool);
+    if (!keep) slot_free(slot);
 }
 
 void stk_slot_hand_out(stk_slot *slot)
@@ -229,14 +245,13 @@ void stk_slot_pool_close(stk_slot_pool **pointer)
     stk_slot *list = pool->free;
     pool->free = NULL;
     for (stk_slot *s = list; s != NULL; s = s->next) pool->total--;
-    bool last = pool->total == 0;
     pthread_mutex_unlock(&pool->lock);
     while (list != NULL) {
         stk_slot *next = list->next;
-        slot_free(pool, list);
+        slot_free(list);
         list = next;
     }
-    if (last) pool_free(pool);
+    pool_drop(pool, 1);
 }
 
 void stk_batch_release(stk_batch *batch)

@@ -41,15 +41,12 @@ class Core:
         self.holder = 0  # the thread that is in next() with the lock
         self.close_later = False
         self.error = ffi.new("stk_error *")
-        self.log = lib.stk_py_log_new()
-        if not self.log:
+        log = lib.stk_py_log_new()
+        if not log:
             raise MemoryError
+        self.log = ffi.gc(log, lib.stk_py_log_free)  # later than close(): another thread may just be looking at it
         lib.stk_py_log_attach(self.log, options)
-        try:
-            self.c: Any = self._open(options)
-        except Exception:
-            lib.stk_py_log_free(self.log)
-            raise
+        self.c: Any = self._open(options)
 
     # What a kind of core does in its own way.
 
@@ -86,7 +83,6 @@ class Core:
         with self.lock:
             if self.c is not None:
                 self._close(self.c)
-                lib.stk_py_log_free(self.log)
                 self.c = None
 
     def handle(self) -> Any:

@@ -2,6 +2,7 @@
  *
  * The uploader's life, with the dummy back end: batches that outlive it, closing with batches in flight, fork, state,
  * raw records streamed and resident. What the pixels are is gpu_compare's. */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ enum { N = 60, SIDE = 16, BATCH = 8 };
 static stk_error error;
 static stk_dataset *dataset;
 
-static stk_uploader *open_dummy(stk_resident resident)
+static stk_uploader *open_backend(const char *backend, stk_resident resident)
 {
     stk_loader_options o;
     stk_uploader_options u;
@@ -27,12 +28,14 @@ static stk_uploader *open_dummy(stk_resident resident)
     o.batch_size = BATCH;
     o.n_threads = 2;
     stk_uploader_options_init(&u);
-    u.backend = "dummy";
+    u.backend = backend;
     u.decode = STK_DECODE_GPU;
     u.resident = resident;
     CHECK_OK(stk_uploader_open(dataset, &o, &u, &out, &error));
     return out;
 }
+
+static stk_uploader *open_dummy(stk_resident resident) { return open_backend("dummy", resident); }
 
 static stk_device_batch *take(stk_uploader *u)
 {
@@ -69,6 +72,32 @@ static void close_at_any_moment(void)
         stk_uploader_close(&u);
     }
 }
+
+static void *release_one(void *batch)
+{
+    stk_device_batch_release(batch, NULL);
+    return NULL;
+}
+
+/* With memory that takes a while to free, threads meet within the freeing; the first to end must not take the pool and
+ * the device away from the others. */
+static void batches_come_back_from_everywhere(bool during_close)
+{
+    enum { HELD = 4 };
+    for (int round = 0; round < 6; round++) {
+        stk_uploader *u = open_backend("dummy:free_us=2000", round % 2 ? STK_RESIDENT_ON : STK_RESIDENT_OFF);
+        pthread_t threads[HELD];
+        stk_device_batch *held[HELD];
+        for (int i = 0; i < HELD; i++) held[i] = take(u);
+        if (!during_close) stk_uploader_close(&u);
+        for (int i = 0; i < HELD; i++) CHECK_EQ(pthread_create(&threads[i], NULL, release_one, held[i]), 0);
+        stk_uploader_close(&u);
+        for (int i = 0; i < HELD; i++) pthread_join(threads[i], NULL);
+    }
+}
+
+static void batches_come_back_during_close(void) { batches_come_back_from_everywhere(true); }
+static void batches_come_back_after_close(void) { batches_come_back_from_everywhere(false); }
 
 static void a_child_is_refused(void)
 {
@@ -217,6 +246,8 @@ int main(void)
     dataset = run_open(path);
     RUN(batches_outlive_their_uploader);
     RUN(close_at_any_moment);
+    RUN(batches_come_back_during_close);
+    RUN(batches_come_back_after_close);
     RUN(a_child_is_refused);
     RUN(resident_batches_are_the_same);
     RUN(state_counts_delivered_batches);

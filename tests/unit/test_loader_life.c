@@ -252,6 +252,79 @@ static void release_from_another_thread(void)
     stk_loader_close(&l);
 }
 
+/* Batches that come back while the loader is being closed: the closing thread is held within its first release until
+ * the last batch is back, which must not take the slots' pool away from it. */
+typedef struct meeting {
+    _Atomic int closing, all_back, releases;
+} meeting;
+
+static stk_status meeting_acquire(void *user, size_t n_bytes, void **data, void **handle, stk_error *e)
+{
+    (void)user, (void)e;
+    *data = aligned_alloc(64, (n_bytes + 63) / 64 * 64);
+    *handle = NULL;
+    return STK_OK;
+}
+
+static void meeting_release(void *user, void *data, void *handle)
+{
+    meeting *m = user;
+    (void)handle;
+    if (m->releases++ == 0) {
+        m->closing = 1;
+        while (!m->all_back) usleep(100);
+    }
+    free(data);
+}
+
+static void *close_loader(void *argument)
+{
+    stk_loader *l = argument;
+    stk_loader_close(&l);
+    return NULL;
+}
+
+static void last_batch_comes_back_during_close(void)
+{
+    meeting m = {0};
+    stk_loader_options o = options_for(50, 2);
+    o.allocator = (stk_slot_allocator){&m, meeting_acquire, meeting_release};
+    stk_loader *l = run_loader(dataset, &o);
+    run_log log = {0};
+    CHECK(run_batches(l, &log, UINT64_MAX));
+    run_free(&log);
+    stk_batch *last;
+    CHECK_OK(stk_loader_next(l, 60000, &last, &error));
+    pthread_t closer;
+    CHECK_EQ(pthread_create(&closer, NULL, close_loader, l), 0);
+    while (!m.closing) usleep(100);
+    stk_batch_release(last);
+    m.all_back = 1;
+    pthread_join(closer, NULL);
+    CHECK(m.releases >= 3); /* more slots than one were freed after it */
+}
+
+static void *release_one(void *batch)
+{
+    stk_batch_release(batch);
+    return NULL;
+}
+
+static void batches_come_back_from_everywhere_during_close(void)
+{
+    enum { HELD = 4 };
+    for (int round = 0; round < 100; round++) {
+        stk_loader_options o = options_for(10, 2);
+        stk_loader *l = run_loader(dataset, &o);
+        stk_batch *held[HELD];
+        pthread_t threads[HELD];
+        for (int i = 0; i < HELD; i++) CHECK_OK(stk_loader_next(l, 60000, &held[i], &error));
+        for (int i = 0; i < HELD; i++) CHECK_EQ(pthread_create(&threads[i], NULL, release_one, held[i]), 0);
+        stk_loader_close(&l);
+        for (int i = 0; i < HELD; i++) pthread_join(threads[i], NULL);
+    }
+}
+
 /* Training and validation side by side, interleaved. */
 static void two_loaders(void)
 {
@@ -554,6 +627,8 @@ int main(void)
     RUN(allocator_fails);
     RUN(surplus_is_said_once);
     RUN(release_from_another_thread);
+    RUN(last_batch_comes_back_during_close);
+    RUN(batches_come_back_from_everywhere_during_close);
     RUN(two_loaders);
     RUN(fork_guard);
     RUN(timeouts_and_slow_samples);
