@@ -114,6 +114,13 @@ static void run_axes(const stk_gpu_group *g, const stk_gpu_image *im)
     if (im->second.on) run_axis(g, &im->second.axis);
 }
 
+static void say_bad(const stk_gpu_group *g, uint32_t image)
+{
+    stk_gpu_image *im = (stk_gpu_image *)(uintptr_t)&g->images[image]; /* in the device's memory, which is its to write */
+    im->bad = 1;
+    g->status[im->entry] = 1;
+}
+
 static void run_decode(const stk_gpu_group *g, const stk_gpu_item *item)
 {
     const stk_gpu_image *im = &g->images[item->image];
@@ -126,7 +133,7 @@ static void run_decode(const stk_gpu_group *g, const stk_gpu_item *item)
     natural_order(natural_of);
     for (int k = 0; k < 4; k++) stk_hd_long_build(t->counts[k], &tables.longs[k]);
     for (uint32_t s = item->first; s < item->first + item->n; s++)
-        if (!stk_hd_segment(im, t, &tables, offsets, base, readable, s, natural_of, g->scratch)) g->status[im->entry] = 1;
+        if (!stk_hd_segment(im, t, &tables, offsets, base, readable, s, natural_of, g->scratch)) say_bad(g, item->image);
 }
 
 static const uint8_t *rows_of(const stk_gpu_group *g, const stk_gpu_image *im)
@@ -168,7 +175,7 @@ static void run_finish(const stk_gpu_group *g, const stk_gpu_image *im)
 {
     const stk_gpu_output *o = &g->output;
     uint8_t *image = g->out + im->entry * o->image_bytes;
-    if (im->kind == 0) { /* a bad sample is zero in every dtype, not the table's value for black */
+    if (im->kind == 0 || im->bad != 0) { /* a bad sample is zero in every dtype, not the table's value for black */
         memset(image, 0, (size_t)o->image_bytes);
         return;
     }
@@ -221,6 +228,10 @@ static void back_pixel(const stk_gpu_group *g, const stk_gpu_image *im, uint32_t
 
 static stk_status run_fused(const stk_gpu_group *g, const stk_gpu_image *im, stk_error *error)
 {
+    if (im->bad != 0) {
+        memset(g->out + im->entry * g->output.image_bytes, 0, (size_t)g->output.image_bytes);
+        return STK_OK;
+    }
     uint8_t *pixels = malloc((size_t)im->fused.line * 3);
     if (pixels == NULL) return stk_fail_memory(error, "a line of pixels");
     for (uint32_t line = 0; line < im->fused.n_lines; line++) front_line(g, im, line, pixels);

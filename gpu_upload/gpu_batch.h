@@ -59,6 +59,7 @@ typedef struct stk_gpu_fused {
 typedef struct stk_gpu_image {
     uint32_t kind;  /* STK_GATHER_... */
     uint32_t entry; /* of the batch: place of its output and status */
+    uint32_t bad;   /* set by the decode stage where bits were invalid: the pixels are zero then */
     /* tiles */
     uint64_t tables;   /* stk_gather_tables, then offsets and lengths of n_listed segments */
     uint64_t segments; /* what offsets count from */

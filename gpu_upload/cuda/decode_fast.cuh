@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM, 4) decode_fast(cons
     if (!active) return;
     copy_async_wait();
     uint64_t bit = in.bit(), end = (uint64_t)end_byte * 8;
-    if (!good || bit > end || end - bit > 7) g.status[im->entry] = 1;
+    if (!good || bit > end || end - bit > 7) say_bad(g, im);
     #endif
 }
 

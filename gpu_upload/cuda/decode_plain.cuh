@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(STK_GPU_SEGMENTS_PER_ITEM) decode_plain(const 
     uint64_t size = im->resident ? g.resident_size : g.bytes_size;
     if (!stk_hd_segment(im, t, &tables, (const uint32_t *)(t + 1), buffer + im->segments, size - im->segments,
                         item.first + threadIdx.x, natural_of, g.scratch))
-        g.status[im->entry] = 1;
+        say_bad(g, im);
 }
 
 } // namespace stk

@@ -11,6 +11,13 @@
 
 namespace stk {
 
+/* For the host, and for the kernels that follow. */
+__device__ __forceinline__ void say_bad(const stk_gpu_group &g, const stk_gpu_image *im)
+{
+    g.status[im->entry] = 1;
+    const_cast<stk_gpu_image *>(im)->bad = 1;
+}
+
 /* A table entry as the symbol loop wants it, every field the operand of one instruction: bits 0-4 length of the code (a
  * left shift); 5-9 32 - size of the value (a right shift, modulo 32); 10 set when there is a value; 11 end of block;
  * from 16 on what is added to a lane's place: bits in all, and from bit 7 of that the coefficients to advance. 0 = a

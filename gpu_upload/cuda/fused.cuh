@@ -512,6 +512,10 @@ template <typename T, bool U8> __global__ void __launch_bounds__(BACK_THREADS) b
     else if (positive) back_block_of<T, U8, true, 1>(b, v, memory, table, steps, kept);
     else back_block_of<T, U8, false, 1>(b, v, memory, table, steps, kept);
     __syncthreads();
+    if (im->bad) {
+        for (uint32_t i = threadIdx.x; i < back_shared(o, lines, sizeof(T)) / 4; i += BACK_THREADS) ((uint32_t *)memory)[i] = 0;
+        __syncthreads();
+    }
     const uint32_t k = across && im->flip ? o->width - k0 - n : k0, pixel = o->layout == 0 ? o->channels * sizeof(T) : sizeof(T);
     uint8_t *to = g.out + (uint64_t)im->entry * o->image_bytes + (across ? k : (uint64_t)k * o->width) * pixel;
     leave(v, memory, to);

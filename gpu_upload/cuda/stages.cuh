@@ -220,7 +220,7 @@ template <typename T, bool U8> __global__ void __launch_bounds__(THREADS) finish
             #pragma unroll
             for (uint32_t c = 0; c < 3; c++) {
                 if (c >= o->channels) continue;
-                T v = im->kind == 0 ? (T)0 : U8 ? (T)bytes[c] : table[c * 256 + bytes[c]];
+                T v = im->kind == 0 || im->bad ? (T)0 : U8 ? (T)bytes[c] : table[c * 256 + bytes[c]];
                 row[o->layout == 0 ? x * o->channels + c : c * o->width + x] = v;
             }
         }

@@ -64,7 +64,7 @@ typedef struct stk_device_batch {
     const int64_t *host_labels;  /* host [n] */
     const int32_t *statuses;     /* host [n]; complete once the device's work is done and stk_uploader_next or
                                     stk_device_batch_read was called after that: bits found invalid by the device are
-                                    STK_ERR_IMAGE then, and the pixels of that entry mean nothing */
+                                    STK_ERR_IMAGE then; the pixels of that entry are zero */
     int device;
     const stk_array *array;      /* host; as in stk_batch: NULL, or the type and shape of each entry of data */
     const int64_t *host_labels2; /* host [n]; under transform.mix as stk_batch.labels2, else NULL */
