@@ -64,15 +64,35 @@ def epoch_gap(path: Path) -> float:
     return statistics.median(gaps)
 
 
+IMPORTS = {
+    "import_numpy_cpu_ms": "import numpy",
+    "import_stoker_cpu_ms": "import stoker",
+    "import_and_use_cpu_ms": "import stoker; stoker.open; stoker.Loader; stoker.Train",
+    "import_use_and_numpy_cpu_ms": "import stoker, numpy; stoker.open; stoker.Loader; stoker.Train",
+}
+
+
 def process_milliseconds(code: str) -> float:
-    """CPU milliseconds of a process, the least of 7 (other work on the machine adds, never takes away)."""
-    times = []
-    for _ in range(7):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(times) * 1000
+    """CPU milliseconds of a process, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
+
+
+def imports(rounds: int = 15) -> dict[str, float]:
+    """What each of IMPORTS takes beyond a bare Python: lowest, median and highest of rounds in which all run in
+    turn, so that the machine's other work meets all alike."""
+    times: dict[str, list[float]] = {name: [] for name in IMPORTS}
+    for _ in range(rounds):
+        bare = process_milliseconds("pass")
+        for name, code in IMPORTS.items():
+            times[name].append(process_milliseconds(code) - bare)
+    results: dict[str, float] = {}
+    for name, values in times.items():
+        results[name] = statistics.median(values)
+        results[f"{name}_low"], results[f"{name}_high"] = min(values), max(values)
+    return results
 
 
 def main() -> None:
@@ -92,18 +112,12 @@ def main() -> None:
         except ImportError:
             pass
         results["epoch_gap_ms"] = epoch_gap(path)
-    start = process_milliseconds("pass")
-    for name, code in (
-        ("import_numpy_cpu_ms", "import numpy"),
-        ("import_stoker_cpu_ms", "import stoker"),
-        ("import_and_use_cpu_ms", "import stoker; stoker.open; stoker.Loader; stoker.Train"),
-    ):
-        results[name] = process_milliseconds(code) - start
+    results.update(imports())
     if args.json:
         print(json.dumps(results))
     else:
         for name, value in results.items():
-            print(f"{name:24} {value:8.2f}")
+            print(f"{name:32} {value:8.2f}")
 
 
 if __name__ == "__main__":

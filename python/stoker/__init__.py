@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VersionError,
     )
-    from stoker._from_torchvision import Translated, from_torchvision, timm
+    from stoker._from_torchvision import from_torchvision, timm
     from stoker._loader import Loader, LoaderIterator
     from stoker._mix import Mix, Mixed
     from stoker._pack import PackIssue, PackProgress, PackReport, pack
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         TrivialAugmentWide,
     )
     from stoker._transforms import AsStored, Boxes, Eval, PadCrop, Resize, Train, Transform
+    from stoker._translated import Translated
     from stoker._verify import VerifyIssue, VerifyProgress, VerifyReport, verify
     from stoker._writer import Writer
 
@@ -88,7 +89,7 @@ _NAMES = {
         "Error ExistsError ImageError InternalError IOError LimitError NoSpaceError NotFoundError "
         "OutOfMemoryError StateError ThreadError UnsupportedError VersionError"
     ),
-    "_from_torchvision": "Translated from_torchvision timm",
+    "_from_torchvision": "from_torchvision timm",
     "_loader": "Loader LoaderIterator",
     "_mix": "Mix Mixed",
     "_per_sample": "SampleContext current_sample",
@@ -100,6 +101,7 @@ _NAMES = {
         "RandomVerticalFlip Step TimmAugment TrivialAugmentWide"
     ),
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
+    "_translated": "Translated",
     "_verify": "VerifyIssue VerifyProgress VerifyReport verify",
     "_writer": "Writer",
 }

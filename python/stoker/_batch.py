@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-import numpy as np
-
 from stoker import _columns
 from stoker._columns import Column
 from stoker._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 from stoker._memory import Memory
 from stoker._mix import Mixed
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

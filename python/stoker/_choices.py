@@ -7,11 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-import numpy as np
-
 from stoker._dataset import Dataset
 from stoker._enums import DTYPES, LAYOUTS, ORDERS, constant
 from stoker._errors import ArgumentError
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from stoker._transforms import Transform

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, Optional
 
-import numpy as np
-
 from stoker._errors import ArgumentError
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 _TYPES: dict[str, int] = {
     "bool": lib.STK_TYPE_BOOL,

@@ -6,29 +6,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-import numpy as np
-
 from stoker._errors import call
 from stoker._memory import new_buffer
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_DTYPES: dict[int, np.dtype[Any]] = {
-    lib.STK_TYPE_BOOL: np.dtype("bool"),
-    lib.STK_TYPE_I8: np.dtype("int8"),
-    lib.STK_TYPE_U8: np.dtype("uint8"),
-    lib.STK_TYPE_I16: np.dtype("int16"),
-    lib.STK_TYPE_U16: np.dtype("uint16"),
-    lib.STK_TYPE_I32: np.dtype("int32"),
-    lib.STK_TYPE_U32: np.dtype("uint32"),
-    lib.STK_TYPE_I64: np.dtype("int64"),
-    lib.STK_TYPE_U64: np.dtype("uint64"),
-    lib.STK_TYPE_F16: np.dtype("float16"),
-    lib.STK_TYPE_F32: np.dtype("float32"),
-    lib.STK_TYPE_F64: np.dtype("float64"),
-}
 
 
 class Column(NamedTuple):

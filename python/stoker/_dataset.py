@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union, overload
 
-import numpy as np
-
 from stoker import _columns
 from stoker._columns import Column
 from stoker._enums import COLORS, FILTERS, IOS, PIXELS, VERIFIES, constant
@@ -20,6 +18,7 @@ from stoker._errors import ArgumentError, Error, NotFoundError, StateError, Unsu
 from stoker._loose import is_loose, open_files
 from stoker._memory import buffer_bytes, new_buffer, view
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from stoker import _columns
 from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape, keep_rows, read_mixed
 from stoker._dlpack import CPU, CUDA, DeviceArray
 from stoker._errors import OutOfMemoryError
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from stoker._core import DeviceCore

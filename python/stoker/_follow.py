@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
-import numpy as np
-
 from stoker._batch import BatchInfo
 from stoker._core import Core, HostCore
 from stoker._errors import ArgumentError, InternalError, call
 from stoker._memory import Memory
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,21 +11,22 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
-from stoker import _choices, _distributed, _follow, _per_sample, _torch_names
+from stoker import _choices, _distributed, _follow, _torch_names
 from stoker._ahead import Ahead, Item
 from stoker._batch import BatchInfo, Converter, Form, import_torch
 from stoker._core import Core, DeviceCore, HostCore, new_device_options
 from stoker._enums import DECODES, DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, RESIDENTS, constant
 from stoker._errors import ArgumentError, StateError, UnsupportedError
-from stoker._from_torchvision import Translated
 from stoker._native import ffi, lib
 from stoker._transforms import AsStored, Boxes, Size, Transform
+from stoker._translated import Translated
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from stoker._dataset import Dataset
     from stoker._enums import DType, Last, Layout, OnBad, Order
+    from stoker._per_sample import PerSample
 
 # How C's remark begins that more batches are held than it has slots: with on_batch= it is we who hold them.
 _HOLDS_ALL = "the program holds all"
@@ -224,7 +225,7 @@ class Loader:
         self._batch: Optional[BatchInfo] = None
         self._on_batch: Optional[Callable[[Any], Any]] = options["on_batch"]
         self._sample_transform = sample_transform
-        self._per_sample: Optional[_per_sample.PerSample] = None
+        self._per_sample: Optional[PerSample] = None
         if sample_transform is not None:
             self._check_sample_transform()
         self._ahead: Optional[Ahead] = None
@@ -464,7 +465,7 @@ class Loader:
         if opened is not None:
             self._core, self._convert = opened
         else:
-            kind = _per_sample.PicksConverter if self._gets_whole_images() else Converter
+            kind = _picks_converter() if self._gets_whole_images() else Converter
             raw.gather_picks = self._gets_whole_images()
             if self._sample_transform is not None:  # it gets NumPy arrays, height x width x channels
                 form = form._replace(device=None, layout="NHWC", permute=False)
@@ -520,6 +521,8 @@ class Loader:
         self._set_epoch(epoch)
 
     def _check_sample_transform(self) -> None:
+        from stoker import _per_sample
+
         _per_sample.check(
             self._transform,
             masks=self._mask_names(),
@@ -536,11 +539,13 @@ class Loader:
 
     def _add_per_sample(self, raw: Any) -> None:
         """Sends images through the user's callable."""
+        from stoker._per_sample import PerSample
+
         assert self._sample_transform is not None
         d = self._dataset
         whole = (d._whole(), self._transform, raw) if self._gets_whole_images() else None
         threads = self._options["num_threads"] or int(lib.stk_cpu_usable_threads())
-        per_sample = _per_sample.PerSample(
+        per_sample = PerSample(
             self._convert,
             self._sample_transform,
             seed=int(self._options["seed"]),
@@ -720,6 +725,12 @@ class Sampler:
 
 def _plain_transform(transform: Transform) -> Transform:
     return transform.transform if isinstance(transform, Translated) else transform
+
+
+def _picks_converter() -> type[Converter]:
+    from stoker._per_sample import PicksConverter
+
+    return PicksConverter
 
 
 def _as_it_is(batch: Any) -> Any:

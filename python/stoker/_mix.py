@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-import numpy as np
-
 from stoker._errors import ArgumentError
+from stoker._numpy import np
 from stoker._steps import probability
 
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
-import numpy as np
-
 from stoker._batch import BatchInfo, Converter, _copy, hand_out, import_torch
 from stoker._errors import ArgumentError, Error, StateError, call
 from stoker._follow import by_view
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,11 +12,10 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-import numpy as np
-
 from stoker._column_spec import type_number
 from stoker._errors import ArgumentError
 from stoker._native import lib
+from stoker._numpy import np
 from stoker._unread import read_file
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ import warnings
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, Optional
 
-import numpy as np
-
 from stoker import _choices
 from stoker._errors import ArgumentError
 from stoker._native import lib
+from stoker._numpy import np
 
 if TYPE_CHECKING:
     from stoker._dataset import Dataset

@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-import numpy as np
-
 from stoker._enums import COLORS, FILTERS, MODES, PIXELS, constant
 from stoker._errors import ArgumentError
 from stoker._mix import Mix
 from stoker._native import ffi, lib
+from stoker._numpy import np
 from stoker._steps import ColorJitter, GaussianBlur, RandomErasing, Step, training_steps
 
 if TYPE_CHECKING:

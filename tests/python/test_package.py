@@ -32,6 +32,80 @@ def test_all_names_are_there() -> None:
     assert set(stoker.__all__) <= set(namespace)
 
 
+# What stays unloaded: name by name, for a module that creeps in costs everybody's start.
+SLOW = ("numpy", "torch", "json", "hashlib", "sqlite3", "concurrent.futures", "logging", "inspect", "ctypes")
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that are loaded in a new interpreter after code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules, sep='\\n', file=sys.stderr)"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_import_loads_nothing_that_is_not_needed() -> None:
+    bare = loaded_by("import __future__, typing")
+    assert loaded_by("import stoker") - bare == {"stoker"}
+    for code in (
+        "import stoker; stoker.__version__",
+        "import stoker; stoker.pack, stoker.stage, stoker.verify",
+        "import runpy; sys.argv = ['stoker', '--version']\ntry: runpy.run_module('stoker', run_name='__main__')\n"
+        "except SystemExit: pass",
+    ):
+        loaded = loaded_by(code)
+        assert "stoker._native" in loaded
+        assert not loaded.intersection(SLOW), code
+        assert "stoker._loader" not in loaded and "stoker._dataset" not in loaded
+
+
+def test_opening_a_data_set_loads_no_numpy(photos: Path) -> None:
+    """Nor do the classes of a training loop; the first array brings it."""
+    begin = f"import stoker; ds = stoker.open({str(photos)!r}); len(ds), ds.classes, ds.id, ds.metadata; "
+    loaded = loaded_by(begin + "stoker.Loader, stoker.Train(224, mixup=0.2), stoker.AutoAugment()")
+    assert not loaded.intersection(set(SLOW) - {"json"})
+    assert "numpy" in loaded_by(begin + "ds.labels")
+
+
+def test_without_numpy_the_error_says_so(photos: Path) -> None:
+    code = f"""
+import sys
+sys.modules["numpy"] = None
+import stoker
+ds = stoker.open({str(photos)!r})
+print(len(ds))
+try:
+    ds.image(0)
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"\d+\nstoker needs NumPy for this, which cannot be imported: .*numpy.*\n", done.stdout)
+
+
+def test_threads_may_need_numpy_at_once(photos: Path) -> None:
+    code = f"""
+import sys, threading, stoker
+ds = stoker.open({str(photos)!r})
+assert "numpy" not in sys.modules
+gate, got = threading.Barrier(8), []
+def run():
+    gate.wait()
+    got.append(int(ds.image(0).sum()))
+threads = [threading.Thread(target=run) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert len(got) == 8 and len(set(got)) == 1, got
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def test_public_methods_have_docstrings() -> None:
     for name in stoker.__all__:
         value = getattr(stoker, name)
