@@ -420,14 +420,17 @@ group_slow() {
 }
 
 group_fuzz() {
-    local target seconds=${STOKER_FUZZ_SECONDS:-60} any=
+    local target name seeds seconds=${STOKER_FUZZ_SECONDS:-60} any=
     build fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang -DSTOKER_FUZZ=ON \
         -DSTOKER_SANITIZE="address;undefined" -DSTOKER_CUDA=OFF || return
     for target in build/fuzz/bin/fuzz_*; do
         [ -x "$target" ] || continue
         any=yes
-        mkdir -p "build/fuzz-corpus/${target##*/}"
-        run "${target##*/}" "$target" -max_total_time="$seconds" -print_final_stats=1 "build/fuzz-corpus/${target##*/}"
+        name=${target##*/}
+        seeds=(tests/golden)
+        [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || seeds+=("tests/fuzz/corpus/${name#fuzz_}")
+        mkdir -p "build/fuzz-corpus/$name"
+        run "$name" "$target" -max_total_time="$seconds" -print_final_stats=1 "build/fuzz-corpus/$name" "${seeds[@]}"
     done
     [ -n "$any" ] || record failed "no fuzz targets found"
 }
