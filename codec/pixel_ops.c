@@ -3,6 +3,7 @@
 
 #include "codec/pixel_ops_internal.h"
 #include "codec/pixel_rows.h"
+#include "common/op_values.h"
 
 const stk_row_ops stk_row_ops_scalar = STK_ROW_OPS;
 
@@ -26,15 +27,6 @@ static void run_color(const stk_row_ops *rows, const stk_picture *p, const stk_p
     else rows->shift_hue((uint8_t)(int32_t)(op->value * 255.0), p->pixels, n_pixels);
 }
 
-/* Pillow compares a byte with the threshold as numbers: i < threshold. */
-static int32_t whole_threshold(double threshold)
-{
-    if (!(threshold > 0)) return 0;
-    if (threshold > 255) return 256;
-    int32_t whole = (int32_t)threshold;
-    return whole + ((double)whole < threshold ? 1 : 0);
-}
-
 static stk_status run_one(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op,
                           stk_buffer *scratch, stk_error *error)
 {
@@ -53,7 +45,7 @@ static stk_status run_one(const stk_row_ops *rows, const stk_picture *p, const s
     case STK_OP_GRAYSCALE: run_color(rows, p, op); return STK_OK;
     case STK_OP_SHARPNESS: return stk_op_sharpness(rows, p, (float)op->value, scratch, error);
     case STK_OP_POSTERIZE: stk_op_posterize(p, (uint32_t)op->value); return STK_OK;
-    case STK_OP_SOLARIZE: rows->solarize(whole_threshold(op->value), p->pixels, n_bytes); return STK_OK;
+    case STK_OP_SOLARIZE: rows->solarize(stk_op_threshold(op->value), p->pixels, n_bytes); return STK_OK;
     case STK_OP_SOLARIZE_ADD: stk_op_solarize_add(p, (uint32_t)op->value); return STK_OK;
     case STK_OP_AUTOCONTRAST: stk_op_autocontrast(p); return STK_OK;
     case STK_OP_EQUALIZE: stk_op_equalize(p); return STK_OK;

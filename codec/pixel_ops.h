@@ -19,15 +19,6 @@ typedef struct stk_picture {
     uint32_t width, height, channels;
 } stk_picture;
 
-/* One operation with its value (stk_op_kind tells what it means). */
-typedef struct stk_pixel_op {
-    stk_op_kind kind;
-    double value;
-    stk_filter filter; /* affine kinds: NEAREST, BILINEAR or BICUBIC */
-    uint8_t fill[4];   /* affine kinds: colour of what comes from outside */
-    uint32_t kernel_width, kernel_height; /* BLUR: odd */
-} stk_pixel_op;
-
 /* Runs n operations one after the other. scratch is the calling thread's, grown as needed. Errors: STK_ERR_MEMORY. */
 stk_status stk_pixel_ops_run(stk_family family, const stk_picture *picture, const stk_pixel_op *ops, uint32_t n,
                              stk_buffer *scratch, stk_error *error);

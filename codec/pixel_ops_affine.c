@@ -2,41 +2,13 @@
  *
  * Affine operations as Pillow's Image.transform and Image.rotate do them (src/libImaging/Geometry.c, Image.py): the
  * size stays, what comes from outside is `fill`. The matrices are those that torchvision's affine() makes. */
-#include <math.h>
 #include <string.h>
 
 #include "codec/pixel_ops_internal.h"
-#include "common/exact_math.h"
-#include "common/exact_sine.h"
 #include "common/fail.h"
+#include "common/op_values.h"
 
 typedef stk_affine affine;
-
-/* Python's round(x, 15) for |x| <= 1: the double nearest to the nearest 15-digit decimal, ties to even. */
-static double round_15(double x)
-{
-    stk_dd scaled = stk_two_product(x, 1e15);
-    double whole = stk_nearest(scaled.hi), rest = (scaled.hi - whole) + scaled.lo;
-    bool odd = fmod(whole, 2.0) != 0.0;
-    if (rest > 0.5 || (rest == 0.5 && odd)) whole += 1;
-    if (rest < -0.5 || (rest == -0.5 && odd)) whole -= 1;
-    return whole / 1e15;
-}
-
-/* Image.rotate's matrix about the centre; angle in 0 .. 360. */
-static void rotation(const stk_picture *p, double angle, double *m)
-{
-    double turned = -(angle * (3.14159265358979323846 / 180.0)), x = p->width / 2.0, y = p->height / 2.0;
-    double c = round_15(stk_exact_cos(turned)), s = round_15(stk_exact_sin(turned));
-    m[0] = c;
-    m[1] = s;
-    m[3] = -s;
-    m[4] = c;
-    m[2] = m[0] * -x + m[1] * -y + 0.0;
-    m[5] = m[3] * -x + m[4] * -y + 0.0;
-    m[2] += x;
-    m[5] += y;
-}
 
 static void put(const affine *a, uint8_t *out, const uint8_t *in)
 {
@@ -56,9 +28,6 @@ static const uint8_t *at(const affine *a, int64_t x, int64_t y)
     return a->from + ((size_t)y * a->p->width + (size_t)x) * a->p->channels;
 }
 
-/* COORD: below zero is outside, else cut off. */
-static int64_t coordinate(double v) { return v < 0.0 ? -1 : (int64_t)v; }
-
 /* ---- Nearest neighbour: three ways, chosen as Pillow chooses. */
 
 /* Pixels [first, end) of a row lie inside the picture, the others outside. */
@@ -77,7 +46,7 @@ static void nearest_shift(const affine *a)
     int64_t from_x = 0;
     double x = a->m[2] + a->m[0] * 0.5, y = a->m[5] + a->m[4] * 0.5;
     for (uint32_t j = 0; j < a->p->width; j++, x += a->m[0]) {
-        int64_t at_x = coordinate(x);
+        int64_t at_x = stk_op_coordinate(x);
         if (at_x < 0 || at_x >= a->p->width) continue;
         if (end == 0) first = j;
         if (end == 0) from_x = at_x;
@@ -85,7 +54,7 @@ static void nearest_shift(const affine *a)
     }
     for (uint32_t i = 0; i < a->p->height; i++, y += a->m[4]) {
         uint8_t *row = a->p->pixels + i * pitch;
-        int64_t at_y = coordinate(y);
+        int64_t at_y = stk_op_coordinate(y);
         bool inside = at_y >= 0 && at_y < a->p->height && end > 0;
         fill_outside(a, row, inside ? first : 0, inside ? end : 0);
         if (inside) memcpy(row + first * channels, at(a, from_x, at_y), (end - first) * channels);
@@ -126,12 +95,11 @@ static void copy_fixed(const affine *a, uint8_t *out, int64_t x, int64_t y, int6
 /* affine_fixed: 16.16 fixed point. */
 static void nearest_fixed(const affine *a)
 {
-    const double *m = a->m;
     const size_t channels = a->p->channels;
-    const int64_t m0 = (int64_t)floor(m[0] * 65536.0 + 0.5), m1 = (int64_t)floor(m[1] * 65536.0 + 0.5);
-    const int64_t m3 = (int64_t)floor(m[3] * 65536.0 + 0.5), m4 = (int64_t)floor(m[4] * 65536.0 + 0.5);
-    int64_t x = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536.0 + 0.5);
-    int64_t y = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536.0 + 0.5);
+    int64_t f[6];
+    stk_op_fixed(a->m, f);
+    const int64_t m0 = f[0], m1 = f[1], m3 = f[3], m4 = f[4];
+    int64_t x = f[2], y = f[5];
     for (uint32_t i = 0; i < a->p->height; i++, x += m1, y += m4) {
         uint8_t *row = a->p->pixels + i * a->p->width * channels;
         int64_t first = 0, end = a->p->width;
@@ -150,22 +118,14 @@ static void nearest_double(const affine *a)
     for (uint32_t i = 0; i < a->p->height; i++, x0 += m[1], y0 += m[4]) {
         double x = x0, y = y0;
         for (uint32_t j = 0; j < a->p->width; j++, x += m[0], y += m[3], out += a->p->channels)
-            put(a, out, at(a, coordinate(x), coordinate(y)));
+            put(a, out, at(a, stk_op_coordinate(x), stk_op_coordinate(y)));
     }
-}
-
-/* check_fixed: the corner fits 16.16. */
-static bool fits_fixed(const double *m, double x, double y)
-{
-    return fabs(x * m[0] + y * m[1] + m[2]) < 32768.0 && fabs(x * m[3] + y * m[4] + m[5]) < 32768.0;
 }
 
 static void nearest(const affine *a)
 {
-    double w = a->p->width, h = a->p->height;
     if (a->m[1] == 0 && a->m[3] == 0) nearest_shift(a);
-    else if (fits_fixed(a->m, 0, 0) && fits_fixed(a->m, w, h) && fits_fixed(a->m, 0, h) && fits_fixed(a->m, w, 0))
-        nearest_fixed(a);
+    else if (stk_op_fits_fixed(a->m, a->p->width, a->p->height)) nearest_fixed(a);
     else nearest_double(a);
 }
 
@@ -206,18 +166,11 @@ static bool rotate_by_quarters(const affine *a, double angle)
     return true;
 }
 
-/* Python's angle % 360.0. */
-static double degrees(double angle)
-{
-    double rest = fmod(angle, 360.0);
-    return rest < 0 ? rest + 360.0 : rest == 0 ? 0.0 : rest;
-}
-
 stk_status stk_op_affine(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
                          stk_error *error)
 {
     size_t n_bytes = (size_t)p->width * p->height * p->channels;
-    double angle = op->kind == STK_OP_ROTATE ? degrees(op->value) : 0;
+    double angle = op->kind == STK_OP_ROTATE ? stk_op_degrees(op->value) : 0;
     if (op->kind == STK_OP_ROTATE && angle == 0) return STK_OK;
     scratch->n_bytes = 0;
     STK_TRY(stk_buffer_resize(scratch, n_bytes, error));
@@ -231,7 +184,7 @@ stk_status stk_op_affine(const stk_row_ops *rows, const stk_picture *p, const st
     case STK_OP_TRANSLATE_Y: a.m[5] = -op->value; break;
     default:
         if (rotate_by_quarters(&a, angle)) return STK_OK;
-        rotation(p, angle, a.m);
+        stk_op_rotation(p->width, p->height, angle, a.m);
     }
     if (op->filter == STK_FILTER_BILINEAR) rows->bilinear(&a);
     else if (op->filter == STK_FILTER_BICUBIC) rows->bicubic(&a);

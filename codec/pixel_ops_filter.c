@@ -6,8 +6,8 @@
 
 #include "codec/pixel_ops_internal.h"
 #include "common/checked.h"
-#include "common/exact_math.h"
 #include "common/fail.h"
+#include "common/op_values.h"
 
 /* Room for n_bytes whose old contents are of no use. */
 static stk_status room(stk_buffer *scratch, size_t n_bytes, stk_error *error)
@@ -40,20 +40,6 @@ stk_status stk_op_sharpness(const stk_row_ops *rows, const stk_picture *p, float
 
 /* ---- Blur. */
 
-enum { KERNEL_MAX = 255 };
-
-/* exp(-x^2 / 2 sigma^2), scaled to sum 1, as floats. */
-static void gaussian(uint32_t n, double sigma, float *weights)
-{
-    double all[KERNEL_MAX], sum = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        double x = ((double)k - (double)(n - 1) / 2) / sigma;
-        all[k] = stk_exact_exp(-0.5 * x * x);
-        sum += all[k];
-    }
-    for (uint32_t k = 0; k < n; k++) weights[k] = (float)(all[k] / sum);
-}
-
 /* Reflection without the edge repeated, as often as it takes; torch refuses pictures smaller than half the kernel. */
 static size_t reflect(int64_t at, uint32_t size)
 {
@@ -77,8 +63,8 @@ static void pad_row(const uint8_t *row, uint32_t width, uint32_t channels, uint3
 stk_status stk_op_blur(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
                        stk_error *error)
 {
-    float across[KERNEL_MAX], down[KERNEL_MAX];
-    const float *from[KERNEL_MAX];
+    float across[STK_BLUR_MAX], down[STK_BLUR_MAX];
+    const float *from[STK_BLUR_MAX];
     uint32_t half_x = op->kernel_width / 2, half_y = op->kernel_height / 2;
     size_t pitch = (size_t)p->width * p->channels, n_floats, n_bytes;
     size_t padded = pitch + 2 * (size_t)half_x * p->channels;
@@ -86,8 +72,8 @@ stk_status stk_op_blur(const stk_row_ops *rows, const stk_picture *p, const stk_
         !stk_add_size(n_bytes, padded, &n_bytes))
         return stk_fail(error, STK_ERR_LIMIT, "an image of %ux%u is too large to be blurred", p->width, p->height);
     STK_TRY(room(scratch, n_bytes, error));
-    gaussian(op->kernel_width, op->value, across);
-    gaussian(op->kernel_height, op->value, down);
+    stk_op_gaussian(op->kernel_width, op->value, across);
+    stk_op_gaussian(op->kernel_height, op->value, down);
     float *plane = (float *)(void *)scratch->data;
     uint8_t *line = scratch->data + n_floats * sizeof(float);
     for (uint32_t y = 0; y < p->height; y++) {

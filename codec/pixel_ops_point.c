@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "codec/pixel_ops_internal.h"
+#include "common/pixel_tables.h"
 
 static size_t byte_count(const stk_picture *p) { return (size_t)p->width * p->height * p->channels; }
 
-/* ImageEnhance.Contrast: towards the mean of the picture's luma, rounded half up. */
+/* ImageEnhance.Contrast: towards the mean of the picture's luma. */
 void stk_op_contrast(const stk_row_ops *rows, const stk_picture *p, float alpha)
 {
     size_t n_pixels = (size_t)p->width * p->height;
@@ -17,8 +18,7 @@ void stk_op_contrast(const stk_row_ops *rows, const stk_picture *p, float alpha)
     if (p->channels == 3) sum = rows->luma_sum(p->pixels, n_pixels);
     else
         for (size_t i = 0; i < n_pixels; i++) sum += p->pixels[i];
-    uint8_t mean = (uint8_t)((double)sum / (double)n_pixels + 0.5);
-    rows->blend_constant(mean, alpha, p->pixels, byte_count(p));
+    rows->blend_constant(stk_px_mean(sum, n_pixels), alpha, p->pixels, byte_count(p));
 }
 
 void stk_op_posterize(const stk_picture *p, uint32_t bits)
@@ -78,58 +78,18 @@ static void look_up(const stk_picture *p, const channel_tables *t)
     }
 }
 
-static void no_change(uint8_t *table)
-{
-    for (int v = 0; v < 256; v++) table[v] = (uint8_t)v;
-}
-
 void stk_op_autocontrast(const stk_picture *p)
 {
     channel_tables t;
     count_values(p, &t);
-    for (uint32_t c = 0; c < p->channels; c++) {
-        int low = 0, high = 255;
-        while (low < 255 && t.counts[c][low] == 0) low++;
-        while (high > 0 && t.counts[c][high] == 0) high--;
-        if (high <= low) {
-            no_change(t.table[c]);
-            continue;
-        }
-        double scale = 255.0 / (high - low), offset = -low * scale;
-        for (int v = 0; v < 256; v++) {
-            double x = v * scale + offset;
-            t.table[c][v] = (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
-        }
-    }
+    for (uint32_t c = 0; c < p->channels; c++) stk_px_autocontrast(t.counts[c], t.table[c]);
     look_up(p, &t);
-}
-
-static void equalize_table(const uint32_t *counts, uint8_t *table)
-{
-    uint64_t sum = 0, n_used = 0, last = 0;
-    for (int v = 0; v < 256; v++) {
-        if (counts[v] == 0) continue;
-        sum += counts[v];
-        last = counts[v];
-        n_used++;
-    }
-    uint64_t step = (sum - last) / 255;
-    if (n_used <= 1 || step == 0) {
-        no_change(table);
-        return;
-    }
-    uint64_t n = step / 2;
-    for (int v = 0; v < 256; v++) {
-        /* point() clips what a list holds. */
-        table[v] = (uint8_t)(n / step > 255 ? 255 : n / step);
-        n += counts[v];
-    }
 }
 
 void stk_op_equalize(const stk_picture *p)
 {
     channel_tables t;
     count_values(p, &t);
-    for (uint32_t c = 0; c < p->channels; c++) equalize_table(t.counts[c], t.table[c]);
+    for (uint32_t c = 0; c < p->channels; c++) stk_px_equalize(t.counts[c], t.table[c]);
     look_up(p, &t);
 }

@@ -65,12 +65,6 @@ static void rows_blur_across(const uint8_t *restrict in, const float *restrict w
     }
 }
 
-/* Nearest even of 0 <= x < 2^22. */
-STK_PX uint8_t rows_nearest(float x)
-{
-    return stk_px_cut((x + 12582912.0f) - 12582912.0f);
-}
-
 static void rows_blur_down(const float *const *rows, const float *restrict weights, uint32_t n_weights,
                            uint8_t *restrict out, size_t n)
 {
@@ -81,12 +75,12 @@ static void rows_blur_down(const float *const *rows, const float *restrict weigh
             const float *from = rows[k] + at;
             for (size_t j = 0; j < STK_BLUR_LANES; j++) sum[j] += weights[k] * from[j];
         }
-        for (size_t j = 0; j < STK_BLUR_LANES; j++) out[at + j] = rows_nearest(sum[j]);
+        for (size_t j = 0; j < STK_BLUR_LANES; j++) out[at + j] = stk_px_nearest(sum[j]);
     }
     for (; at < n; at++) {
         float sum = 0;
         for (uint32_t k = 0; k < n_weights; k++) sum += weights[k] * rows[k][at];
-        out[at] = rows_nearest(sum);
+        out[at] = stk_px_nearest(sum);
     }
 }
 
@@ -182,71 +176,32 @@ static void rows_shift_hue(uint8_t shift, uint8_t *rgb, size_t n)
 
 /* ---- Two batches' elements. */
 
-STK_PX float rows_of_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-STK_PX uint32_t rows_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-STK_PX float rows_from_f16(uint16_t h)
-{
-    /* The exponent's bias by a multiplication, which is right for subnormals too. */
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = (uint32_t)(h & 0x7fff) << 13;
-    return rows_of_bits(rows_bits(rows_of_bits(magnitude) * 0x1p112f) | sign);
-}
-
-/* Nearest even, |x| < 65520. */
-STK_PX uint16_t rows_to_f16(float x)
-{
-    uint32_t bits = rows_bits(x), magnitude = bits & 0x7fffffff;
-    uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
-    /* Adding 0.5 leaves a multiple of 2^-24, the unit of subnormals, in the low bits. */
-    uint32_t subnormal = rows_bits(rows_of_bits(magnitude) + 0.5f) - 0x3f000000u;
-    return (uint16_t)((bits >> 16 & 0x8000) | (magnitude < 113u << 23 ? subnormal : normal));
-}
-
-STK_PX float rows_from_bf16(uint16_t h) { return rows_of_bits((uint32_t)h << 16); }
-
-STK_PX uint16_t rows_to_bf16(float x)
-{
-    uint32_t bits = rows_bits(x);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static void rows_mix_u8(void *x, const void *y, float share, float other, size_t n)
 {
     uint8_t *restrict a = x;
     const uint8_t *restrict b = y;
-    for (size_t i = 0; i < n; i++) a[i] = stk_px_cut((float)b[i] * other + (float)a[i] * share + 0.5f);
+    for (size_t i = 0; i < n; i++) a[i] = stk_px_mix_u8(a[i], b[i], share, other);
 }
 
 static void rows_mix_f16(void *x, const void *y, float share, float other, size_t n)
 {
     uint16_t *restrict a = x;
     const uint16_t *restrict b = y;
-    for (size_t i = 0; i < n; i++) a[i] = rows_to_f16(rows_from_f16(b[i]) * other + rows_from_f16(a[i]) * share);
+    for (size_t i = 0; i < n; i++) a[i] = stk_px_mix_f16(a[i], b[i], share, other);
 }
 
 static void rows_mix_bf16(void *x, const void *y, float share, float other, size_t n)
 {
     uint16_t *restrict a = x;
     const uint16_t *restrict b = y;
-    for (size_t i = 0; i < n; i++) a[i] = rows_to_bf16(rows_from_bf16(b[i]) * other + rows_from_bf16(a[i]) * share);
+    for (size_t i = 0; i < n; i++) a[i] = stk_px_mix_bf16(a[i], b[i], share, other);
 }
 
 static void rows_mix_f32(void *x, const void *y, float share, float other, size_t n)
 {
     float *restrict a = x;
     const float *restrict b = y;
-    for (size_t i = 0; i < n; i++) a[i] = b[i] * other + a[i] * share;
+    for (size_t i = 0; i < n; i++) a[i] = stk_px_mix_f32(a[i], b[i], share, other);
 }
 
 #define STK_ROW_OPS                                                                                              \

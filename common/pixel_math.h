@@ -7,6 +7,7 @@
 #define STK_COMMON_PIXEL_MATH_H
 
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #define STK_PX static __host__ __device__ __forceinline__
@@ -106,5 +107,69 @@ STK_PX double stk_px_cubic(double a, double b, double c, double d, double at)
 }
 
 STK_PX double stk_px_linear(double a, double b, double at) { return a + (b - a) * at; }
+
+/* Nearest even of 0 <= x < 2^22. */
+STK_PX uint8_t stk_px_nearest(float x) { return stk_px_cut((x + 12582912.0f) - 12582912.0f); }
+
+/* ---- Elements of batches. */
+
+STK_PX float stk_px_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+STK_PX uint32_t stk_px_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+STK_PX float stk_px_from_f16(uint16_t h)
+{
+    /* The exponent's bias by a multiplication, which is right for subnormals too. */
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = (uint32_t)(h & 0x7fff) << 13;
+    return stk_px_of_bits(stk_px_bits(stk_px_of_bits(magnitude) * 5192296858534827628530496329220096.0f) | sign);
+}
+
+/* Nearest even, |x| < 65520. */
+STK_PX uint16_t stk_px_to_f16(float x)
+{
+    uint32_t bits = stk_px_bits(x), magnitude = bits & 0x7fffffff;
+    uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+    /* Adding 0.5 leaves a multiple of 2^-24, the unit of subnormals, in the low bits. */
+    uint32_t subnormal = stk_px_bits(stk_px_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+    return (uint16_t)((bits >> 16 & 0x8000) | (magnitude < 113u << 23 ? subnormal : normal));
+}
+
+STK_PX float stk_px_from_bf16(uint16_t h) { return stk_px_of_bits((uint32_t)h << 16); }
+
+/* Nearest even, of a finite x. */
+STK_PX uint16_t stk_px_to_bf16(float x)
+{
+    uint32_t bits = stk_px_bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* `share` of a and `other` of b, as torchvision's v2.MixUp multiplies and adds, then rounded to the nearest (uint8: half
+ * up). */
+STK_PX uint8_t stk_px_mix_u8(uint8_t a, uint8_t b, float share, float other)
+{
+    return stk_px_cut((float)b * other + (float)a * share + 0.5f);
+}
+
+STK_PX uint16_t stk_px_mix_f16(uint16_t a, uint16_t b, float share, float other)
+{
+    return stk_px_to_f16(stk_px_from_f16(b) * other + stk_px_from_f16(a) * share);
+}
+
+STK_PX uint16_t stk_px_mix_bf16(uint16_t a, uint16_t b, float share, float other)
+{
+    return stk_px_to_bf16(stk_px_from_bf16(b) * other + stk_px_from_bf16(a) * share);
+}
+
+STK_PX float stk_px_mix_f32(float a, float b, float share, float other) { return b * other + a * share; }
 
 #endif

@@ -99,7 +99,7 @@ static const char *fault_of(const stk_step *s, bool is_last)
         if (!is_range(s->area, 0, 1)) return "the erased area must be 0 <= min <= max <= 1";
         if (!(s->aspect[0] >= 1e-6 && is_range(s->aspect, 0, 1e6))) return "the aspect must be 0 < min <= max";
         if ((unsigned)s->erase_value > STK_ERASE_COLOR) return "what erased boxes hold is unknown";
-        return s->n_boxes_min >= 1 && s->n_boxes_min <= s->n_boxes_max && s->n_boxes_max <= STK_BOXES_MAX
+        return s->n_boxes_min >= 1 && s->n_boxes_min <= s->n_boxes_max && s->n_boxes_max <= STK_DRAWN_BOXES_MAX
                    ? NULL
                    : "boxes must be 1 <= min <= max <= 16";
     default: return "its kind is unknown";
@@ -126,13 +126,13 @@ stk_status stk_augment_rule_init(stk_augment_rule *rule, const stk_transform *t,
 
 /* ---- Choices. */
 
-void stk_plan_add(stk_augment_plan *plan, const stk_step *step, stk_rng *rng, stk_op_kind kind, double value)
+void stk_plan_add(stk_drawn_steps *plan, const stk_step *step, stk_rng *rng, stk_op_kind kind, double value)
 {
     bool moves = kind >= STK_OP_SHEAR_X && kind <= STK_OP_ROTATE;
     stk_filter filter = step->filter;
     if (moves && step->mixed_filters)
         filter = stk_rng_below(rng, 2) == 0 ? STK_FILTER_BILINEAR : STK_FILTER_BICUBIC;
-    if (kind == STK_OP_IDENTITY || plan->n_ops == STK_OPS_MAX) return;
+    if (kind == STK_OP_IDENTITY || plan->n_ops == STK_DRAWN_OPS_MAX) return;
     stk_pixel_op *op = &plan->ops[plan->n_ops++];
     *op = (stk_pixel_op){.kind = kind, .value = value, .filter = filter, .kernel_width = step->kernel_width,
                          .kernel_height = step->kernel_height};
@@ -146,7 +146,7 @@ static double draw_float(stk_rng *rng, const double *range)
 }
 
 /* All is drawn, whether it is used or not, so that switching one of them off leaves the others. */
-static void draw_color_jitter(const stk_step *s, stk_rng *rng, stk_augment_plan *plan)
+static void draw_color_jitter(const stk_step *s, stk_rng *rng, stk_drawn_steps *plan)
 {
     const double *ranges[4] = {s->brightness, s->contrast, s->saturation, s->hue};
     static const stk_op_kind kinds[4] = {STK_OP_BRIGHTNESS, STK_OP_CONTRAST, STK_OP_SATURATION, STK_OP_HUE};
@@ -167,7 +167,7 @@ static void draw_color_jitter(const stk_step *s, stk_rng *rng, stk_augment_plan 
 }
 
 /* Both libraries' algorithm: up to ten tries a box, which must be smaller than the picture on both sides. */
-static void draw_boxes(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan)
+static void draw_boxes(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
     double low = stk_exact_log(s->aspect[0]), high = stk_exact_log(s->aspect[1]);
     uint32_t n = s->n_boxes_min + (uint32_t)stk_rng_below(rng, (uint64_t)s->n_boxes_max - s->n_boxes_min + 1);
@@ -192,7 +192,7 @@ static double draw_op_value(const stk_step *s, stk_rng *rng)
     return s->value[0] == s->value[1] ? s->value[0] : value;
 }
 
-static void draw_step(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan)
+static void draw_step(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
     switch (s->kind) {
     case STK_STEP_NONE: return;
@@ -211,7 +211,7 @@ static void draw_step(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t 
 }
 
 void stk_augment_draw(const stk_augment_rule *rule, const stk_draw_key *key, uint32_t width, uint32_t height,
-                      stk_augment_plan *plan)
+                      stk_drawn_steps *plan)
 {
     plan->n_ops = plan->n_boxes = 0;
     for (uint32_t k = 0; k < rule->n_steps; k++) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <stoker/gather.h>
 #include <stoker/transform.h>
 
 #include "codec/pixel_ops.h"
@@ -26,19 +27,11 @@ typedef struct stk_augment_rule {
     bool erases; /* the last of them is ERASE */
 } stk_augment_rule;
 
-enum { STK_OPS_MAX = STK_STEPS_MAX * 16, STK_BOXES_MAX = 16 };
-
-typedef struct stk_augment_plan {
-    uint32_t n_ops, n_boxes;
-    stk_pixel_op ops[STK_OPS_MAX];
-    stk_box boxes[STK_BOXES_MAX]; /* to be erased */
-} stk_augment_plan;
-
 /* Checks the transform's steps. Errors: STK_ERR_ARGUMENT names the step and what is wrong. */
 stk_status stk_augment_rule_init(stk_augment_rule *rule, const stk_transform *transform, stk_error *error);
 
 /* The choices for one view of one sample whose picture is width x height. */
 void stk_augment_draw(const stk_augment_rule *rule, const stk_draw_key *key, uint32_t width, uint32_t height,
-                      stk_augment_plan *plan);
+                      stk_drawn_steps *plan);
 
 #endif

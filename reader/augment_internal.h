@@ -8,16 +8,16 @@
 #include "reader/augment.h"
 
 /* Adds an operation with the step's filter and fill; an Identity or a step too many is left out. */
-void stk_plan_add(stk_augment_plan *plan, const stk_step *step, stk_rng *rng, stk_op_kind kind, double value);
+void stk_plan_add(stk_drawn_steps *plan, const stk_step *step, stk_rng *rng, stk_op_kind kind, double value);
 
 /* augment_policy.c: the learnt and the random policies. */
 void stk_draw_rand_augment(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height,
-                           stk_augment_plan *plan);
-void stk_draw_trivial_augment(const stk_step *step, stk_rng *rng, stk_augment_plan *plan);
+                           stk_drawn_steps *plan);
+void stk_draw_trivial_augment(const stk_step *step, stk_rng *rng, stk_drawn_steps *plan);
 void stk_draw_auto_augment(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height,
-                           stk_augment_plan *plan);
+                           stk_drawn_steps *plan);
 /* augment_timm.c. */
-void stk_draw_timm_rand(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan);
-void stk_draw_timm_auto(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan);
+void stk_draw_timm_rand(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan);
+void stk_draw_timm_auto(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan);
 
 #endif

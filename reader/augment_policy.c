@@ -72,7 +72,7 @@ static double side_of(stk_op_kind op, uint32_t width, uint32_t height)
     return op == STK_OP_TRANSLATE_X ? width : op == STK_OP_TRANSLATE_Y ? height : 1;
 }
 
-static void add(stk_augment_plan *plan, const stk_step *step, stk_rng *rng, const space_row *row, double magnitude,
+static void add(stk_drawn_steps *plan, const stk_step *step, stk_rng *rng, const space_row *row, double magnitude,
                 bool negative)
 {
     if (row->has_sign && negative) magnitude *= -1.0;
@@ -80,7 +80,7 @@ static void add(stk_augment_plan *plan, const stk_step *step, stk_rng *rng, cons
 }
 
 void stk_draw_rand_augment(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height,
-                           stk_augment_plan *plan)
+                           stk_drawn_steps *plan)
 {
     for (uint32_t i = 0; i < step->n_ops; i++) {
         const space_row *row = &NARROW[stk_rng_below(rng, N_ROWS)];
@@ -91,7 +91,7 @@ void stk_draw_rand_augment(const stk_step *step, stk_rng *rng, uint32_t width, u
     }
 }
 
-void stk_draw_trivial_augment(const stk_step *step, stk_rng *rng, stk_augment_plan *plan)
+void stk_draw_trivial_augment(const stk_step *step, stk_rng *rng, stk_drawn_steps *plan)
 {
     const space_row *row = &WIDE[stk_rng_below(rng, N_ROWS)];
     uint32_t bin = (uint32_t)stk_rng_below(rng, step->n_bins);
@@ -162,7 +162,7 @@ static const space_row *row_for(uint8_t op)
 }
 
 void stk_draw_auto_augment(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height,
-                           stk_augment_plan *plan)
+                           stk_drawn_steps *plan)
 {
     const policy_op(*pairs)[2] = step->policy == STK_POLICY_CIFAR10 ? CIFAR10
                                  : step->policy == STK_POLICY_SVHN  ? SVHN

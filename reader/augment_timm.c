@@ -103,14 +103,14 @@ static stk_op_kind kind_of(timm_op op)
 }
 
 static void draw_op(const stk_step *s, stk_rng *rng, timm_op op, double probability, double magnitude,
-                    uint32_t width, uint32_t height, stk_augment_plan *plan)
+                    uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
     bool taken = stk_rng_double(rng) < probability, negative = stk_rng_below(rng, 2) != 0;
     double level = draw_magnitude(s, rng, magnitude) / 10.0;
     if (taken) stk_plan_add(plan, s, rng, kind_of(op), value_of(op, level, negative, width, height));
 }
 
-void stk_draw_timm_rand(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan)
+void stk_draw_timm_rand(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
     for (uint32_t i = 0; i < s->n_ops; i++) {
         timm_op op = (timm_op)stk_rng_below(rng, N_RAND);
@@ -165,7 +165,7 @@ static timm_op posterize_of(stk_policy policy)
     return policy == STK_POLICY_TIMM_ORIGINAL ? POSTERIZE_ORIGINAL : POSTERIZE_MORE;
 }
 
-void stk_draw_timm_auto(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_augment_plan *plan)
+void stk_draw_timm_auto(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
     bool v0 = s->policy == STK_POLICY_TIMM_V0 || s->policy == STK_POLICY_TIMM_V0R;
     const policy_op *pair = (v0 ? V0 : ORIGINAL)[stk_rng_below(rng, N_PAIRS)];

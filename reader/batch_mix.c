@@ -26,7 +26,7 @@ static int32_t at_least(int32_t v, int32_t low) { return v < low ? low : v; }
 static int32_t at_most(int32_t v, int32_t high) { return v > high ? high : v; }
 
 /* v2.CutMix's box: centred anywhere, clipped; the share is what it leaves. */
-static void draw_box(stk_rng *rng, uint32_t width, uint32_t height, stk_mix_plan *plan)
+static void draw_box(stk_rng *rng, uint32_t width, uint32_t height, stk_mixing *plan)
 {
     double r = 0.5 * sqrt(1.0 - plan->share);
     int32_t x = (int32_t)stk_rng_below(rng, width), y = (int32_t)stk_rng_below(rng, height);
@@ -39,14 +39,14 @@ static void draw_box(stk_rng *rng, uint32_t width, uint32_t height, stk_mix_plan
 }
 
 void stk_mix_draw(const stk_mix *m, uint64_t seed, uint64_t epoch, uint64_t first, uint32_t n, uint32_t width,
-                  uint32_t height, stk_mix_plan *plan)
+                  uint32_t height, stk_mixing *plan)
 {
     stk_rng rng = stk_rng_for(seed, epoch, first, 0, 0, STK_PURPOSE_MIX);
     bool taken = stk_rng_double(&rng) < m->probability;
     double choice = stk_rng_double(&rng);
     bool cut = m->cutmix_alpha > 0 && (!(m->mixup_alpha > 0) || choice < m->switch_probability);
     double alpha = cut ? m->cutmix_alpha : m->mixup_alpha;
-    *plan = (stk_mix_plan){.share = 1};
+    *plan = (stk_mixing){.share = 1};
     if (!taken || n < 2 || !(alpha > 0)) return;
     plan->shift = 1 + (uint32_t)stk_rng_below(&rng, n - 1);
     plan->share = (double)(float)stk_rng_beta(&rng, alpha); /* torchvision draws a float32 */
@@ -57,7 +57,7 @@ void stk_mix_draw(const stk_mix *m, uint64_t seed, uint64_t epoch, uint64_t firs
 
 typedef struct mixer {
     const stk_work_env *env;
-    const stk_mix_plan *plan;
+    const stk_mixing *plan;
     stk_slot *slot;
     uint32_t n_views;
     size_t sample_bytes; /* of all views */
@@ -94,11 +94,11 @@ static bool is_good(const mixer *m, uint32_t sample)
     return m->slot->statuses[(size_t)sample * m->n_views] == STK_OK;
 }
 
-/* Sample i with `partner`, whose pixels as they were lie at `from`. */
+/* Sample i with `partner`, whose pixels as they were lie at `from`; NULL: there are none. */
 static void mix_sample(const mixer *m, uint32_t i, uint32_t partner, const uint8_t *from)
 {
     if (!is_good(m, i) || !is_good(m, partner)) return;
-    mix_pixels(m, (uint8_t *)m->slot->batch.data + i * m->sample_bytes, from);
+    if (from != NULL) mix_pixels(m, (uint8_t *)m->slot->batch.data + i * m->sample_bytes, from);
     for (uint32_t v = 0; v < m->n_views; v++) {
         size_t e = (size_t)i * m->n_views + v;
         m->slot->labels2[e] = m->slot->labels[(size_t)partner * m->n_views + v];
@@ -131,19 +131,23 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-stk_status stk_mix_slot(const stk_work_env *env, stk_slot *slot, uint32_t n_views, stk_buffer *scratch,
-                        stk_error *error)
+stk_status stk_mix_slot(const stk_work_env *env, stk_slot *slot, uint32_t n_views, bool has_pixels,
+                        stk_buffer *scratch, stk_error *error)
 {
-    const stk_batch *b = &slot->batch;
+    stk_batch *b = &slot->batch;
     uint32_t n = slot->share.n;
-    stk_mix_plan plan;
+    stk_mixing plan;
     mixer m = {.env = env, .plan = &plan, .slot = slot, .n_views = n_views, .sample_bytes = b->sample_bytes * n_views};
     for (uint32_t e = 0; e < b->n; e++) {
         slot->labels2[e] = slot->labels[e];
         slot->shares[e] = 1;
     }
     stk_mix_draw(&env->rule.transform.mix, env->rule.seed, b->epoch, slot->share.first, n, b->width, b->height, &plan);
+    b->mixing = plan;
     if (plan.shift == 0) return STK_OK;
+    for (uint32_t i = 0; i < n && !has_pixels; i++)
+        mix_sample(&m, i, (uint32_t)(((uint64_t)i + plan.shift) % n), NULL);
+    if (!has_pixels) return STK_OK;
     scratch->n_bytes = 0;
     STK_TRY(stk_buffer_resize(scratch, m.sample_bytes, error));
     uint32_t n_cycles = greatest_common_divisor(n, plan.shift);

@@ -4,9 +4,8 @@
 #ifndef STK_READER_ERASE_H
 #define STK_READER_ERASE_H
 
+#include "common/normal_values.h"
 #include "reader/augment.h"
-
-enum { STK_NORMAL_BINS = 4096 };
 
 /* What erasing needs beside the boxes. Immutable. */
 typedef struct stk_erase_rule {
@@ -23,7 +22,7 @@ void stk_erase_rule_init(stk_erase_rule *rule, const stk_step *step, stk_dtype d
                          uint32_t channels, const float *mean, const float *std);
 
 /* Overwrites the plan's boxes in `pixels`, one entry of a batch. */
-void stk_erase_boxes(const stk_erase_rule *rule, const stk_draw_key *key, const stk_augment_plan *plan, void *pixels,
+void stk_erase_boxes(const stk_erase_rule *rule, const stk_draw_key *key, const stk_drawn_steps *plan, void *pixels,
                      uint32_t width, uint32_t height);
 
 #endif

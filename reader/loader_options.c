@@ -73,9 +73,6 @@ stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader
     if (o->indices == NULL && o->n_indices != 0)
         return stk_fail(error, STK_ERR_ARGUMENT, "n_indices is %llu, but indices is NULL",
                         (unsigned long long)o->n_indices);
-    const stk_mix *mix = &o->transform.mix;
-    if (o->gather && (o->transform.n_steps > 0 || mix->mixup_alpha > 0 || mix->cutmix_alpha > 0))
-        return stk_fail(error, STK_ERR_ARGUMENT, "gather delivers no pixels for the transform's steps to work on");
     for (int c = 0; o->dtype != STK_DTYPE_U8 && c < 3; c++)
         if (!(o->std[c] > 0)) return stk_fail(error, STK_ERR_ARGUMENT, "std[%d] must be positive", c);
     return check_columns(dataset, o, error);

@@ -261,7 +261,9 @@ static bool count_down(stk_slot *slot, uint32_t n)
 static void mix(stk_pipeline *p, stk_worker *w, stk_slot *slot)
 {
     stk_error error;
-    if (slot->bad_sample == UINT32_MAX && stk_mix_slot(&p->env, slot, p->n_views, &w->bench->scratch, &error) != STK_OK)
+    const bool has_pixels = p->work == &stk_work_pixels;
+    if (slot->bad_sample == UINT32_MAX &&
+        stk_mix_slot(&p->env, slot, p->n_views, has_pixels, &w->bench->scratch, &error) != STK_OK)
         stk_pipeline_fail(p, slot, 0, &error);
 }
 

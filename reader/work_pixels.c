@@ -52,7 +52,7 @@ static stk_status check_shape(const stk_work_env *env, const stk_work_item *item
 }
 
 /* The steps after the geometry, on the picture in place. They know red from blue; BGR is made afterwards. */
-static stk_status augment(const stk_work_env *env, stk_workbench *bench, const stk_augment_plan *plan,
+static stk_status augment(const stk_work_env *env, stk_workbench *bench, const stk_drawn_steps *plan,
                           const stk_picture *picture, stk_error *error)
 {
     STK_TRY(stk_pixel_ops_run(env->family, picture, plan->ops, plan->n_ops, &bench->scratch, error));
@@ -72,7 +72,7 @@ static stk_status pixels_run(const stk_work_env *env, stk_workbench *bench, cons
     const stk_transform *t = &env->rule.transform;
     const bool steps = env->augment.n_steps > 0;
     const stk_draw_key key = {env->rule.seed, item->epoch, item->id, item->occurrence, item->view};
-    stk_augment_plan plan;
+    stk_drawn_steps plan;
     stk_render_job job;
     stk_geometry g;
     STK_TRY(stk_job_from_row(env->dataset, item->row, item->data, &job, error));

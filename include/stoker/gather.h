@@ -6,13 +6,17 @@
  *   stk_gather_entry[n] | data of the entries, each 64-byte aligned, in no particular order
  *
  * Everything in it was validated on the host (geometry, offsets, tables); the entropy-coded bits were not. All
- * integers little-endian. stk_gpu_uploader (gpu_upload.h) is the consumer; others may be written. */
+ * integers little-endian. stk_gpu_uploader (gpu_upload.h) is the consumer; others may be written.
+ *
+ * A transform's steps and mixing are the consumer's too: an stk_drawer tells what they come to, and stk_batch.mixing. */
 #ifndef STOKER_GATHER_H
 #define STOKER_GATHER_H
 
 #include <stdint.h>
 
 #include <stoker/export.h>
+#include <stoker/status.h>
+#include <stoker/transform.h>
 
 STK_BEGIN_DECLS
 
@@ -63,6 +67,30 @@ typedef struct stk_gather_entry {
     uint8_t reserved[23];
 } stk_gather_entry;
 #define STK_GATHER_ENTRY_BYTES 128
+
+/* ---- What the transform's steps come to for one view of one sample. */
+
+enum { STK_DRAWN_OPS_MAX = 256, STK_DRAWN_BOXES_MAX = 16 };
+
+typedef struct stk_drawn_steps {
+    uint32_t n_ops, n_boxes;
+    stk_pixel_op ops[STK_DRAWN_OPS_MAX];    /* one after the other, on the uint8 RGB or grey picture after its flip */
+    stk_box boxes[STK_DRAWN_BOXES_MAX]; /* to be erased in the finished entry, later ones over earlier ones */
+} stk_drawn_steps;
+
+/* Draws as the loader of these options would. Immutable: any number of threads may use one. */
+typedef struct stk_drawer stk_drawer;
+
+/* Copies the transform's steps. Errors: STK_ERR_ARGUMENT names the step and what is wrong with it. *out on success,
+ * NULL on failure. */
+STK_API STK_NODISCARD stk_status stk_drawer_open(const stk_transform *transform, uint64_t seed, stk_drawer **out,
+                                                 stk_error *error);
+STK_API void stk_drawer_close(stk_drawer **drawer);
+
+/* The choices for one view (stk_batch.ids, .occurrences, place in the batch modulo n_views) of width x height pixels.
+ * *out is some 12 KB, of which only what is counted is written. */
+STK_API void stk_drawer_draw(const stk_drawer *drawer, uint64_t epoch, uint64_t sample, uint32_t occurrence,
+                             uint32_t view, uint32_t width, uint32_t height, stk_drawn_steps *out);
 
 STK_END_DECLS
 

@@ -51,6 +51,15 @@ typedef enum stk_op_kind {
     STK_OP_FLIP_VERTICAL = 19 /* upside down; no value */
 } stk_op_kind;
 
+/* One operation that a step came to, with its value (stk_op_kind tells what it means). */
+typedef struct stk_pixel_op {
+    stk_op_kind kind;
+    double value;
+    stk_filter filter; /* kinds that move pixels: NEAREST, BILINEAR or BICUBIC */
+    uint8_t fill[4];   /* likewise: colour of what comes from outside */
+    uint32_t kernel_width, kernel_height; /* BLUR: odd */
+} stk_pixel_op;
+
 /* A step that is taken on each image after resampling and flipping, in the order given, before normalisation. What it
  * does to one image depends on (seed, epoch, sample, occurrence, view) and its place among the steps alone. */
 typedef enum stk_step_kind {

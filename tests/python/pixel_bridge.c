@@ -88,7 +88,7 @@ int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t w
                 double *values, int32_t *filters, int32_t *boxes, uint32_t *n_boxes)
 {
     stk_augment_rule rule;
-    stk_augment_plan plan;
+    stk_drawn_steps plan;
     stk_transform t;
     stk_draw_key key = {.seed = seed, .sample = sample};
     stk_transform_init(&t, STK_TRANSFORM_RESIZE);
@@ -110,7 +110,7 @@ int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t w
 void bridge_mix(const double *alphas, uint64_t first, uint32_t n, uint32_t width, uint32_t height, double *out)
 {
     stk_mix mix = {alphas[0], alphas[1], alphas[2], alphas[3]};
-    stk_mix_plan plan;
+    stk_mixing plan;
     stk_mix_draw(&mix, 5, 1, first, n, width, height, &plan);
     const double values[7] = {plan.shift, plan.cut, plan.share, plan.box.x, plan.box.y, plan.box.width, plan.box.height};
     memcpy(out, values, sizeof values);

@@ -159,11 +159,74 @@ static void refused(void)
     refuse(&o, "alpha -1");
     o.transform.mix = (stk_mix){.mixup_alpha = 1, .probability = 2};
     refuse(&o, "probability");
-    o.transform.mix = (stk_mix){0};
-    o.transform.n_steps = 1;
-    o.gather = true;
-    stk_step_init(&s[0], STK_STEP_TRIVIAL_AUGMENT);
-    refuse(&o, "gather");
+}
+
+/* ---- Batches for a consumer that takes the steps by itself. */
+
+static void gathered_batches_say_how_they_are_mixed(void)
+{
+    stk_step s[MOST];
+    for (int views = 1; views <= 2; views++) {
+        stk_loader_options o = options_for(2, 8);
+        stk_loader *pixels = NULL, *gathered = NULL;
+        o.n_views = (uint32_t)views;
+        o.transform.steps = s;
+        o.transform.n_steps = 1;
+        stk_step_init(&s[0], STK_STEP_TRIVIAL_AUGMENT);
+        o.transform.mix = (stk_mix){.mixup_alpha = 1, .cutmix_alpha = 1, .probability = 0.9, .switch_probability = 0.5};
+        CHECK_OK(stk_loader_open(dataset, &o, &pixels, &error));
+        o.gather = true;
+        CHECK_OK(stk_loader_open(dataset, &o, &gathered, &error));
+        for (uint64_t i = 0; i < stk_loader_len(pixels); i++) {
+            stk_batch *a = NULL, *b = NULL;
+            CHECK_OK(stk_loader_next(pixels, -1, &a, &error));
+            CHECK_OK(stk_loader_next(gathered, -1, &b, &error));
+            CHECK(memcmp(a->labels2, b->labels2, a->n * sizeof *a->labels2) == 0);
+            CHECK(memcmp(a->shares, b->shares, a->n * sizeof *a->shares) == 0);
+            CHECK(a->mixing.shift == b->mixing.shift && a->mixing.cut == b->mixing.cut);
+            for (uint32_t e = 0; e < b->n && b->mixing.shift != 0; e++) {
+                uint32_t n = b->n / o.n_views, partner = (e / o.n_views + b->mixing.shift) % n * o.n_views;
+                CHECK(b->labels2[e] == b->labels[partner] && b->shares[e] == (float)b->mixing.share);
+            }
+            stk_batch_release(a);
+            stk_batch_release(b);
+        }
+        stk_loader_close(&pixels);
+        stk_loader_close(&gathered);
+    }
+}
+
+static void drawers_draw_by_identity(void)
+{
+    stk_step s[2];
+    static stk_drawn_steps a, b;
+    stk_drawer *one = NULL, *two = NULL;
+    stk_transform t;
+    stk_transform_init(&t, STK_TRANSFORM_PAD_CROP);
+    stk_step_init(&s[0], STK_STEP_RAND_AUGMENT);
+    stk_step_init(&s[1], STK_STEP_ERASE);
+    t.steps = s;
+    t.n_steps = 2;
+    CHECK_OK(stk_drawer_open(&t, 3, &one, &error));
+    s[1].probability = 2;
+    CHECK_EQ(stk_drawer_open(&t, 3, &two, &error), STK_ERR_ARGUMENT);
+    CHECK(two == NULL && strstr(error.text, "step 2") != NULL);
+    s[1].probability = 0.5; /* the first one has its own copy */
+    CHECK_OK(stk_drawer_open(&t, 3, &two, &error));
+    uint32_t n_ops = 0, n_boxes = 0;
+    for (uint64_t id = 0; id < 100; id++) {
+        stk_drawer_draw(one, 1, id, 0, 0, 32, 24, &a);
+        stk_drawer_draw(two, 1, id, 0, 0, 32, 24, &b);
+        CHECK_EQ(a.n_ops, b.n_ops);
+        for (uint32_t k = 0; k < a.n_ops; k++) CHECK(a.ops[k].kind == b.ops[k].kind && a.ops[k].value == b.ops[k].value);
+        CHECK(a.n_boxes == b.n_boxes && memcmp(a.boxes, b.boxes, a.n_boxes * sizeof *a.boxes) == 0);
+        n_ops += a.n_ops;
+        n_boxes += a.n_boxes;
+    }
+    CHECK(n_ops > 150 && n_boxes > 25 && n_boxes < 75);
+    stk_drawer_close(&one);
+    stk_drawer_close(&two);
+    CHECK(one == NULL);
 }
 
 int main(void)
@@ -174,6 +237,8 @@ int main(void)
     RUN(same_for_any_number_of_threads);
     RUN(labels_and_shares);
     RUN(refused);
+    RUN(gathered_batches_say_how_they_are_mixed);
+    RUN(drawers_draw_by_identity);
     stk_dataset_close(&dataset);
     return check_exit();
 }
