@@ -2,25 +2,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "py_shim.h"
+#include "py_slot.h"
 
 void stk_py_close_dataset(stk_dataset *dataset)
 {
     stk_dataset_close(&dataset);
-}
-
-void stk_py_close_loader(stk_loader *loader, int64_t pid)
-{
-    if ((int64_t)getpid() == pid) {
-        stk_loader_close(&loader);
-    }
-}
-
-void stk_py_close_uploader(stk_uploader *uploader, int64_t pid)
-{
-    if ((int64_t)getpid() == pid) {
-        stk_uploader_close(&uploader);
-    }
 }
 
 void stk_py_close_writer(stk_writer *writer, int64_t pid)
@@ -30,27 +16,49 @@ void stk_py_close_writer(stk_writer *writer, int64_t pid)
     }
 }
 
-struct stk_py_slot {
-    int64_t pid;
-    stk_batch *batch;
-};
-
-stk_py_slot *stk_py_slot_new(stk_batch *batch, int64_t pid)
+stk_py_slot *stk_py_slot_new(void)
 {
-    stk_py_slot *slot = malloc(sizeof *slot);
+    stk_py_slot *slot = calloc(1, sizeof *slot);
     if (slot != NULL) {
-        *slot = (stk_py_slot){.pid = pid, .batch = batch};
+        atomic_init(&slot->refs, 1);
+        slot->pid = (int64_t)getpid();
     }
     return slot;
 }
 
-void stk_py_slot_free(stk_py_slot *slot)
+void stk_py_slot_unref(stk_py_slot *slot)
 {
-    if (slot == NULL) {
+    if (slot == NULL || atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
     if ((int64_t)getpid() == slot->pid) {
         stk_batch_release(slot->batch);
+        stk_device_batch_release(slot->device_batch, slot->stream);
     }
     free(slot);
+}
+
+stk_status stk_py_slot_status(const stk_py_slot *slot)
+{
+    return slot->full ? slot->status : STK_AGAIN;
+}
+
+const char *stk_py_slot_error(const stk_py_slot *slot)
+{
+    return slot->error.text;
+}
+
+stk_batch *stk_py_slot_batch(const stk_py_slot *slot)
+{
+    return slot->batch;
+}
+
+stk_device_batch *stk_py_slot_device_batch(const stk_py_slot *slot)
+{
+    return slot->device_batch;
+}
+
+void *stk_py_slot_stream(const stk_py_slot *slot)
+{
+    return slot->stream;
 }

@@ -5,12 +5,10 @@
 #define Py_LIMITED_API 0x03090000
 #include <Python.h>
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "py_shim.h"
+#include "py_slot.h"
 
 typedef struct dlpack_tensor {
     void *data;
@@ -29,42 +27,11 @@ typedef struct dlpack_managed {
     void (*deleter)(struct dlpack_managed *self);
 } dlpack_managed;
 
-struct stk_py_device_slot {
-    atomic_int refs;
-    int64_t pid;
-    void *stream;
-    stk_device_batch *batch;
-};
-
-stk_py_device_slot *stk_py_device_slot_new(stk_device_batch *batch, void *stream, int64_t pid)
-{
-    stk_py_device_slot *slot = malloc(sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    atomic_init(&slot->refs, 1);
-    slot->pid = pid;
-    slot->stream = stream;
-    slot->batch = batch;
-    return slot;
-}
-
-void stk_py_device_slot_unref(stk_py_device_slot *slot)
-{
-    if (slot == NULL || atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
-    if ((int64_t)getpid() == slot->pid) {
-        stk_device_batch_release(slot->batch, slot->stream);
-    }
-    free(slot);
-}
-
-void stk_py_device_slot_wait(stk_py_device_slot *slot)
+void stk_py_slot_wait(stk_py_slot *slot)
 {
     /* Reading a byte comes after all of the batch's work; an error of the device shows at the next batch. */
     uint8_t byte;
-    if (stk_device_batch_read(slot->batch, slot->batch->data, &byte, 1, NULL) != STK_OK) {
+    if (stk_device_batch_read(slot->device_batch, slot->device_batch->data, &byte, 1, NULL) != STK_OK) {
         return;
     }
 }
@@ -77,11 +44,11 @@ typedef struct shared_tensor {
 
 static void delete_tensor(dlpack_managed *managed)
 {
-    stk_py_device_slot_unref(managed->context);
+    stk_py_slot_unref(managed->context);
     free(managed);
 }
 
-void *stk_py_device_slot_dlpack(stk_py_device_slot *slot, void *data, int device_type, int ndim,
+void *stk_py_slot_dlpack(stk_py_slot *slot, void *data, int device_type, int ndim,
                                 const int64_t *shape, const int64_t *strides, int type_code, int type_bits)
 {
     if (ndim < 0 || ndim > STK_PY_MAX_DIMENSIONS) {
@@ -95,7 +62,7 @@ void *stk_py_device_slot_dlpack(stk_py_device_slot *slot, void *data, int device
     memcpy(shared->strides, strides, (size_t)ndim * sizeof *strides);
     shared->managed = (dlpack_managed){.tensor = {.data = data,
                                                   .device_type = device_type,
-                                                  .device_id = slot->batch->device,
+                                                  .device_id = slot->device_batch->device,
                                                   .ndim = ndim,
                                                   .type_code = (uint8_t)type_code,
                                                   .type_bits = (uint8_t)type_bits,

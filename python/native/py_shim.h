@@ -38,38 +38,65 @@ stk_status stk_py_crops(const stk_dataset *dataset, const stk_loader_options *op
                         const uint64_t *ids, const uint32_t *occurrences, uint32_t n, uint32_t n_views, stk_crop *crops,
                         stk_error *error);
 
-/* Closing from a finaliser. A forked child does nothing: its copy of the loader has no threads and may hold
- * locked mutexes for ever. pid: of the process that opened the handle. */
+/* Closing from a finaliser. A forked child does nothing with a writer: its copy may hold locked mutexes for ever.
+ * pid: of the process that opened it. */
 void stk_py_close_dataset(stk_dataset *dataset);
-void stk_py_close_loader(stk_loader *loader, int64_t pid);
-void stk_py_close_uploader(stk_uploader *uploader, int64_t pid);
 void stk_py_close_writer(stk_writer *writer, int64_t pid);
 
-/* A batch that goes back to its loader, with the same rule, when Python frees the arrays over it. */
+/* What the next call of a loader or an uploader gave: a batch, the end of an epoch or an error. Counted: the batch goes
+ * back with the last reference, a device's after what `stream` was given until then. From any thread, with or without
+ * the GIL; in a forked child nothing goes back. Python makes it before the call that fills it, so that no exception
+ * between two instructions loses what came. */
 typedef struct stk_py_slot stk_py_slot;
 
-/* Takes over the batch. NULL: out of memory, batch not taken. */
-stk_py_slot *stk_py_slot_new(stk_batch *batch, int64_t pid);
-/* Gives the batch back. From any thread; NULL is fine. */
-void stk_py_slot_free(stk_py_slot *slot);
-
-/* A device batch shared by the tensors made over it, counted: it goes back to the uploader with the last one,
- * after what `stream` was given until then. From any thread, with or without the GIL. */
-typedef struct stk_py_device_slot stk_py_device_slot;
-
-/* Takes over the batch; one reference. NULL: out of memory, batch not taken. */
-stk_py_device_slot *stk_py_device_slot_new(stk_device_batch *batch, void *stream, int64_t pid);
-void stk_py_device_slot_unref(stk_py_device_slot *slot);
+/* Empty; one reference. NULL: out of memory. */
+stk_py_slot *stk_py_slot_new(void);
+void stk_py_slot_unref(stk_py_slot *slot);
+/* STK_AGAIN: it is empty. */
+stk_status stk_py_slot_status(const stk_py_slot *slot);
+/* The text that goes with an error's status. After STK_AGAIN: what the threads are at. */
+const char *stk_py_slot_error(const stk_py_slot *slot);
+stk_batch *stk_py_slot_batch(const stk_py_slot *slot);
+stk_device_batch *stk_py_slot_device_batch(const stk_py_slot *slot);
+void *stk_py_slot_stream(const stk_py_slot *slot);
 /* Returns when the device has finished the batch. */
-void stk_py_device_slot_wait(stk_py_device_slot *slot);
+void stk_py_slot_wait(stk_py_slot *slot);
 
 #define STK_PY_MAX_DIMENSIONS 5
-/* A DLManagedTensor over the slot's memory that owns a reference. shape and strides count elements; device_type,
+/* A DLManagedTensor over the slot's device memory that owns a reference. shape and strides count elements; device_type,
  * type_code and type_bits as DLPack numbers them. NULL: out of memory. */
-void *stk_py_device_slot_dlpack(stk_py_device_slot *slot, void *data, int device_type, int ndim,
-                                const int64_t *shape, const int64_t *strides, int type_code, int type_bits);
+void *stk_py_slot_dlpack(stk_py_slot *slot, void *data, int device_type, int ndim, const int64_t *shape,
+                         const int64_t *strides, int type_code, int type_bits);
 /* The destructor of a PyCapsule named "dltensor" over such a tensor: frees it unless it was consumed. */
 void stk_py_dlpack_capsule_free(void *capsule);
+
+/* A loader or an uploader as Python holds it. Calls are counted, and closing waits for those under way: any thread may
+ * close it at any moment, a finaliser too. No call runs Python code, so neither the garbage collector nor a signal's
+ * handler ever finds one half-way on its own thread. Errors: those of the loader and uploader; STK_ERR_STATE once it
+ * is closed, and in a forked child. */
+typedef struct stk_py_core stk_py_core;
+
+/* Not open yet. NULL: out of memory. */
+stk_py_core *stk_py_core_new(void);
+/* device_options NULL: batches in host memory. Called once. The data set must live until the core is closed. */
+stk_status stk_py_core_open(stk_py_core *core, const stk_dataset *dataset, const stk_loader_options *options,
+                            const stk_uploader_options *device_options, stk_error *error);
+/* Returns when it is closed; a second time does nothing, and neither does a forked child. */
+void stk_py_core_close(stk_py_core *core);
+/* Closes it if need be. Nothing may be under way. */
+void stk_py_core_free(stk_py_core *core);
+/* Fills the slot; what it holds already is given again. STK_AGAIN: nothing came within timeout_ms. */
+stk_status stk_py_core_next(stk_py_core *core, stk_py_slot *slot, void *stream, int timeout_ms);
+/* The position, STK_STATE_BYTES of it; kept: a slot that was filled and that the caller has not used, or NULL. */
+stk_status stk_py_core_state(stk_py_core *core, const stk_py_slot *kept, char *text, stk_error *error);
+stk_status stk_py_core_restore(stk_py_core *core, const char *text, stk_error *error);
+stk_status stk_py_core_set_epoch(stk_py_core *core, uint64_t epoch, stk_error *error);
+stk_status stk_py_core_len(stk_py_core *core, uint64_t *out, stk_error *error);
+/* Fills one of the two: device where there is one. */
+stk_status stk_py_core_stats(stk_py_core *core, stk_loader_stats *host, stk_uploader_stats *device, stk_error *error);
+/* The log's lines, also of a closed one. */
+bool stk_py_core_log_waiting(const stk_py_core *core);
+bool stk_py_core_log_take(stk_py_core *core, char *text, size_t capacity);
 
 /* Log lines kept until Python asks for them, the last 64. Worker threads never wait for the GIL. */
 typedef struct stk_py_log stk_py_log;

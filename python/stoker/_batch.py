@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from stoker import _columns
 from stoker._columns import Column
-from stoker._errors import ArgumentError, OutOfMemoryError, UnsupportedError
+from stoker._errors import ArgumentError, UnsupportedError
 from stoker._memory import Memory
 from stoker._mix import Mixed
 from stoker._native import ffi, lib
@@ -61,10 +61,9 @@ class Form(NamedTuple):
 class Converter:
     """Turns an stk_batch into what the loop asked for."""
 
-    def __init__(self, dataset_c: Any, form: Form, pid: int) -> None:
+    def __init__(self, dataset_c: Any, form: Form) -> None:
         self._dataset_c = dataset_c
         self._form = form
-        self._pid = pid
         self._typestr = _TYPESTRS[form.dtype]
         self._bfloat16: Any = None
         self._torch: Any = None
@@ -73,17 +72,13 @@ class Converter:
         elif form.dtype == "bfloat16":
             self._bfloat16 = _import_bfloat16()
 
-    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
-        """Takes the batch over; it goes back to the loader when the arrays made here are gone."""
-        slot = lib.stk_py_slot_new(batch, self._pid)
-        if not slot:
-            lib.stk_batch_release(batch)
-            raise OutOfMemoryError("not enough memory for a batch")
-        owner = ffi.gc(slot, lib.stk_py_slot_free)
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        """The batch goes back to the loader when slot and the arrays made here are gone."""
+        batch = lib.stk_py_slot_batch(slot)
         form, n = self._form, batch.n
         address = int(ffi.cast("uintptr_t", batch.data))
         typestr = np.dtype(array_type(batch.array)).str if batch.array else self._typestr
-        images: Any = np.asarray(Memory(owner, address, image_shape(form, batch), typestr))
+        images: Any = np.asarray(Memory(slot, address, image_shape(form, batch), typestr))
         info = BatchInfo(
             batch.epoch,
             batch.index,

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Optional, Union
 
-from stoker._errors import StateError, call, raise_status
+from stoker._errors import OutOfMemoryError, StateError, call, from_status, raise_status
 from stoker._native import ffi, lib
 
 # How long one wait in C may last before Python looks for Ctrl-C, in milliseconds.
@@ -30,124 +30,143 @@ def _freeze_at_exit() -> None:
 
 class Core:
     """The C handle with what must live as long as it does. Closed once: by close(), by the garbage collector,
-    or at interpreter exit; never in a forked child."""
+    or at interpreter exit; never in a forked child. Calls into C count themselves there (py_core.c), so that
+    any thread may close it at any moment."""
 
-    def __init__(self, dataset_c: Any, options: Any, keep: tuple[Any, ...]) -> None:
-        self.pid = os.getpid()
-        self.dataset_c = dataset_c
-        self.keep = keep
-        self.closing = False
-        self.lock = threading.Lock()
-        self.holder = 0  # the thread that is in next() with the lock
-        self.close_later = False
-        self.error = ffi.new("stk_error *")
-        log = lib.stk_py_log_new()
-        if not log:
+    def __init__(self, dataset_c: Any, options: Any, keep: tuple[Any, ...], device_options: Any = None) -> None:
+        c = lib.stk_py_core_new()
+        if not c:
             raise MemoryError
-        self.log = ffi.gc(log, lib.stk_py_log_free)  # later than close(): another thread may just be looking at it
-        lib.stk_py_log_attach(self.log, options)
-        self.c: Any = self._open(options)
+        # The first attribute, so the first to go where nobody called close(): before the data set that C reads.
+        self._c = ffi.gc(c, lib.stk_py_core_free)
+        self.dataset_c = dataset_c
+        self._keep = keep
+        self.pid = os.getpid()
+        self.closing = False
+        self._kept: list[Any] = []  # slots that were made, and maybe filled, when an exception came
+        call(lib.stk_py_core_open, self._c, dataset_c, options, device_options or ffi.NULL)
 
     # What a kind of core does in its own way.
 
-    def _open(self, options: Any) -> Any:
-        raise NotImplementedError
-
-    def _close(self, c: Any) -> None:
-        raise NotImplementedError
-
-    def _try_next(self, c: Any) -> int:
-        """Waits up to _wait_ms(); the batch is then in self.out[0]."""
-        raise NotImplementedError
-
-    out: Any
     timeout_s = 0.0  # how long next() waits before TimeoutError; 0: without end
-    _len: Callable[[Any], int]
-    _set_epoch: Callable[..., int]
-    _state: Callable[..., int]
-    _restore: Callable[..., int]
+
+    def _current_stream(self) -> Any:
+        """What the consumer's device work is ordered by."""
+        return ffi.NULL
 
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         """Counters since the handle was opened."""
-        raise NotImplementedError
+        raw = ffi.new("stk_loader_stats *")
+        self._call(lib.stk_py_core_stats, raw, ffi.NULL)
+        return _plain(raw, "stk_loader_stats")
 
     # What all share.
 
     def close(self) -> None:
-        if os.getpid() != self.pid:
-            return
-        self.closing = True  # a thread that waits in next() would take the lock again and again
-        if self.holder == threading.get_ident():
-            self.close_later = True  # the garbage collector ran in the midst of next(), which holds the lock
-            return
-        with self.lock:
-            if self.c is not None:
-                self._close(self.c)
-                self.c = None
+        """Returns when the threads have ended. What another thread waits for ends with StateError."""
+        self.closing = True
+        lib.stk_py_core_close(self._c)
 
-    def handle(self) -> Any:
+    def check(self) -> None:
+        """Raises StateError where there is no Loader any more."""
         if os.getpid() != self.pid:
             raise StateError(_FORKED)
         if self.closing:
             _freeze_at_exit()
             raise StateError("this Loader was closed")
-        return self.c
+
+    def _call(self, function: Callable[..., int], *args: Any) -> None:
+        self.check()
+        error = ffi.new("stk_error *")
+        status = function(self._c, *args, error)
+        if status != lib.STK_OK:
+            self.check()  # closed meanwhile?
+            raise_status(status, error)
 
     def next(self) -> Any:
-        """The next C batch; None at the end of an epoch. Waits in slices so that Ctrl-C works at once."""
+        """The slot with the next batch; None at the end of an epoch."""
+        return result(self.take())
+
+    def take(self) -> Any:
+        """Whatever comes next, in its slot. Waits in slices so that Ctrl-C works at once; what came together with
+        Ctrl-C, or with any exception, is kept for the next call, and state() does not count it."""
+        slot = self._kept.pop() if self._kept else _new_slot()
+        try:
+            self._fill(slot)
+        except BaseException:
+            self._kept.append(slot)
+            raise
+        return slot
+
+    def keep(self, slot: Any) -> None:
+        """Undoes take()."""
+        self._kept.append(slot)
+
+    def _fill(self, slot: Any) -> None:
         start = time.monotonic() if self.timeout_s > 0 else 0.0
         while True:
-            c = self.handle()
-            with self.lock:
-                if self.closing:
-                    continue
-                self.holder = threading.get_ident()
-                try:
-                    status = self._try_next(c)
-                    raw = self.out[0]
-                finally:
-                    self.holder = 0
-            if self.close_later:
-                self.close()
-            if status == lib.STK_OK:
-                return raw
-            if status == lib.STK_END:
-                return None
+            self.check()
+            status = lib.stk_py_core_next(self._c, slot, self._current_stream(), self._wait_ms())
+            if status == lib.STK_ERR_STATE and self.closing:
+                continue
             if status != lib.STK_AGAIN:
-                raise_status(status, self.error)
+                return
             if self.timeout_s > 0 and time.monotonic() - start > self.timeout_s:
-                doing = ffi.string(self.error.text).decode("utf-8", "replace").partition(": ")[2]
-                raise TimeoutError(f"no batch within {self.timeout_s:g} s: {doing}")
+                raise TimeoutError(f"no batch within {self.timeout_s:g} s: {_text(slot).partition(': ')[2]}")
 
     def _wait_ms(self) -> int:
         """How long one wait in C may last: no longer than the timeout, or a shorter one would go unnoticed."""
         return _WAIT_MS if self.timeout_s <= 0 else max(1, min(_WAIT_MS, round(self.timeout_s * 1000)))
 
     def __len__(self) -> int:
-        return int(self._len(self.handle()))
+        n = ffi.new("uint64_t *")
+        self._call(lib.stk_py_core_len, n)
+        return int(n[0])
 
     def set_epoch(self, epoch: int) -> None:
-        call(self._set_epoch, self.handle(), epoch)
+        self._call(lib.stk_py_core_set_epoch, epoch)
+        self._kept.clear()
 
-    def state(self) -> str:
-        """The position after the last batch that C handed over, as JSON text."""
+    def state(self, taken: Any = None) -> str:
+        """The position after the last batch that was handed over, as JSON text. taken: what take() gave and the
+        loop has not got."""
         text = ffi.new("char[]", lib.STK_STATE_BYTES)
-        call(self._state, self.handle(), text)
+        kept = taken or (self._kept[-1] if self._kept else ffi.NULL)
+        self._call(lib.stk_py_core_state, kept, text)
         return str(ffi.string(text).decode())
 
     def restore(self, state: str) -> None:
-        call(self._restore, self.handle(), state.encode())
+        self._call(lib.stk_py_core_restore, state.encode())
+        self._kept.clear()
 
     def log_waiting(self) -> bool:
-        return bool(lib.stk_py_log_waiting(self.log))
+        return bool(lib.stk_py_core_log_waiting(self._c))
 
     def log_lines(self) -> list[str]:
         lines: list[str] = []
         text = ffi.new("char[1024]")
-        with self.lock:
-            while self.c is not None and lib.stk_py_log_take(self.log, text, 1024):
-                lines.append(ffi.string(text).decode("utf-8", "replace"))
+        while lib.stk_py_core_log_take(self._c, text, 1024):
+            lines.append(ffi.string(text).decode("utf-8", "replace"))
         return lines
+
+
+def _new_slot() -> Any:
+    slot = lib.stk_py_slot_new()
+    if not slot:
+        raise OutOfMemoryError("not enough memory for a batch")
+    return ffi.gc(slot, lib.stk_py_slot_unref)
+
+
+def _text(slot: Any) -> str:
+    return str(ffi.string(lib.stk_py_slot_error(slot)).decode("utf-8", "replace"))
+
+
+def result(slot: Any) -> Any:
+    """The slot itself when it holds a batch, None at the end of an epoch. Raises an error that came."""
+    status = lib.stk_py_slot_status(slot)
+    if status not in (lib.STK_OK, lib.STK_END):
+        raise from_status(status, _text(slot))
+    return slot if status == lib.STK_OK else None
 
 
 def _plain(struct: Any, kind: str, skip: tuple[str, ...] = ()) -> dict[str, Union[int, float, str, bool]]:
@@ -171,36 +190,9 @@ def _plain(struct: Any, kind: str, skip: tuple[str, ...] = ()) -> dict[str, Unio
 class HostCore(Core):
     """Batches in host memory."""
 
-    _len = staticmethod(lib.stk_loader_len)
-    _set_epoch = staticmethod(lib.stk_loader_set_epoch)
-    _state = staticmethod(lib.stk_loader_state)
-    _restore = staticmethod(lib.stk_loader_restore)
-
-    def _open(self, options: Any) -> Any:
-        self.out = ffi.new("stk_batch **")
-        loader = ffi.new("stk_loader **")
-        call(lib.stk_loader_open, self.dataset_c, options, loader)
-        return loader[0]
-
-    def _close(self, c: Any) -> None:
-        lib.stk_py_close_loader(c, self.pid)
-
-    def _try_next(self, c: Any) -> int:
-        return int(lib.stk_loader_next(c, self._wait_ms(), self.out, self.error))
-
-    def stats(self) -> dict[str, Union[int, float, str, bool]]:
-        raw = ffi.new("stk_loader_stats *")
-        lib.stk_loader_get_stats(self.handle(), raw)
-        return _plain(raw, "stk_loader_stats")
-
 
 class DeviceCore(Core):
     """Batches in a GPU's memory. stream tells the consumer's CUDA stream as an integer, 0 for the default."""
-
-    _len = staticmethod(lib.stk_uploader_len)
-    _set_epoch = staticmethod(lib.stk_uploader_set_epoch)
-    _state = staticmethod(lib.stk_uploader_state)
-    _restore = staticmethod(lib.stk_uploader_restore)
 
     def __init__(
         self,
@@ -211,28 +203,16 @@ class DeviceCore(Core):
         stream: Callable[[], int],
         torch: Any,
     ) -> None:
+        super().__init__(dataset_c, options, keep, device_options)
         self.torch = torch
-        self._device_options = device_options
         self._stream = stream
-        self.stream: Any = ffi.NULL  # of the batch just delivered
-        super().__init__(dataset_c, options, keep)
 
-    def _open(self, options: Any) -> Any:
-        self.out = ffi.new("stk_device_batch **")
-        uploader = ffi.new("stk_uploader **")
-        call(lib.stk_uploader_open, self.dataset_c, options, self._device_options, uploader)
-        return uploader[0]
-
-    def _close(self, c: Any) -> None:
-        lib.stk_py_close_uploader(c, self.pid)
-
-    def _try_next(self, c: Any) -> int:
-        self.stream = ffi.cast("void *", self._stream())
-        return int(lib.stk_uploader_next(c, self.stream, self._wait_ms(), self.out, self.error))
+    def _current_stream(self) -> Any:
+        return ffi.cast("void *", self._stream())
 
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         raw = ffi.new("stk_uploader_stats *")
-        lib.stk_uploader_get_stats(self.handle(), raw)
+        self._call(lib.stk_py_core_stats, ffi.NULL, raw)
         stats = _plain(raw.loader, "stk_loader_stats")
         own = _plain(raw, "stk_uploader_stats", skip=("loader",))
         return {**stats, "gather_s": stats["decode_s"], **own}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from stoker import _columns
 from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape, keep_rows, read_mixed
 from stoker._dlpack import CPU, CUDA, DeviceArray
-from stoker._errors import OutOfMemoryError
 from stoker._native import ffi, lib
 from stoker._numpy import np
 
@@ -25,20 +24,15 @@ class DeviceConverter:
         self._torch = torch
         self._device_type = CPU if on_host else CUDA
 
-    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
-        """Takes the batch over; it goes back to the uploader when the tensors made here are gone."""
-        stream = self._core.stream
-        slot = lib.stk_py_device_slot_new(batch, stream, self._core.pid)
-        if not slot:
-            lib.stk_device_batch_release(batch, stream)
-            raise OutOfMemoryError("not enough memory for a batch")
-        owner = ffi.gc(slot, lib.stk_py_device_slot_unref)
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        """The batch goes back to the uploader when slot and the tensors made here are gone."""
+        batch, stream = lib.stk_py_slot_device_batch(slot), lib.stk_py_slot_stream(slot)
         form, n = self._form, batch.n
         place = (self._device_type, batch.device)
         stream_number = int(ffi.cast("uintptr_t", stream))
 
         def array(pointer: Any, shape: tuple[int, ...], dtype: str) -> Any:
-            made = DeviceArray(owner, pointer, shape, dtype, place, stream_number)
+            made = DeviceArray(slot, pointer, shape, dtype, place, stream_number)
             if self._torch is None:
                 return made
             return self._torch.utils.dlpack.from_dlpack(made.__dlpack__())

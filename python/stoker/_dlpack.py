@@ -82,9 +82,9 @@ class DeviceArray:
         """A DLPack capsule. The batch's work comes before everything that the stream current at delivery is
         given; for a consumer on another stream the host waits until that work is done."""
         if self._device[0] == CUDA and stream not in (None, -1) and _number(stream) != self._stream:
-            lib.stk_py_device_slot_wait(self._slot)
+            lib.stk_py_slot_wait(self._slot)
         code, bits = _type(self.dtype)
-        tensor = lib.stk_py_device_slot_dlpack(
+        tensor = lib.stk_py_slot_dlpack(
             self._slot, self._pointer, self._device[0], len(self.shape), self.shape, self.strides, code, bits
         )
         if not tensor:

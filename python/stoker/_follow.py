@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from stoker._batch import BatchInfo
-from stoker._core import Core, HostCore
+from stoker._core import Core, HostCore, result
 from stoker._errors import ArgumentError, InternalError, call
 from stoker._memory import Memory
 from stoker._native import ffi, lib
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 Convert = Callable[[Any], tuple[Any, BatchInfo]]
 
 
-class _Taken(NamedTuple):
-    batch: Any  # None at the end of an epoch
-
-
-def _outcome(core: Core) -> Any:
-    """The core's next batch as _Taken, or the exception that came for it."""
-    try:
-        return _Taken(core.next())
-    except TimeoutError:
-        raise  # no batch was taken
-    except Exception as error:
-        return error
-
-
 class MaskedCore(Core):
     """The images' core with one core a mask beside it. All have the same order, seed and geometry, which are
     functions of (seed, epoch, sample id), so that batch i of one belongs to batch i of the others."""
@@ -44,7 +30,7 @@ class MaskedCore(Core):
         self.pid, self.dataset_c = images.pid, images.dataset_c
         self._images, self._masks, self._dataset_ids = images, masks, dataset_ids
         self._taken: Any = None  # of the images, while masks are still to come
-        self._got: dict[str, Any] = {}
+        self._got: dict[str, Any] = {}  # by name, of the masks
 
     @property
     def closing(self) -> bool:  # type: ignore[override]
@@ -54,36 +40,27 @@ class MaskedCore(Core):
         for core in (self._images, *self._masks.values()):
             core.close()
 
-    def handle(self) -> Any:
-        return self._images.handle()
+    def check(self) -> None:
+        self._images.check()
 
     def next(self) -> Any:
-        """(the images' batch, the masks' batches by name), None at the end of an epoch. What was there before a
+        """(the images' slot, the masks' slots by name), None at the end of an epoch. What was there before a
         TimeoutError, or Ctrl-C, is kept for the next call, so that all stay in step."""
         if self._taken is None:
-            self._taken = _outcome(self._images)
+            self._taken = self._images.take()
         for name, core in self._masks.items():
             if name not in self._got:
-                self._got[name] = _outcome(core)
+                self._got[name] = core.take()
         taken, got = self._taken, self._got
-        self._taken, self._got = None, {}
-        failed = next((one for one in (taken, *got.values()) if isinstance(one, Exception)), None)
-        if failed is not None:
-            self._release(taken, got)  # a bad image's masks go with it, and the other way round
-            raise failed
-        return None if taken.batch is None else (taken.batch, {name: one.batch for name, one in got.items()})
+        self._forget()
+        images = result(taken)  # a bad image's masks go with it, and the other way round
+        masks = {name: result(slot) for name, slot in got.items()}
+        return None if images is None else (images, masks)
 
-    def _release(self, taken: Any, got: dict[str, Any]) -> None:
-        on_host = isinstance(self._images, HostCore)
-        if isinstance(taken, _Taken) and taken.batch is not None:
-            release = lib.stk_batch_release if on_host else _release_on_device
-            release(taken.batch)
-        for one in got.values():
-            if isinstance(one, _Taken) and one.batch is not None:
-                lib.stk_batch_release(one.batch)
+    def keep(self, slots: Any) -> None:
+        self._taken, self._got = slots
 
     def _forget(self) -> None:
-        self._release(self._taken, self._got)
         self._taken, self._got = None, {}
 
     @property
@@ -103,8 +80,8 @@ class MaskedCore(Core):
         for core in (self._images, *self._masks.values()):
             core.set_epoch(epoch)
 
-    def state(self) -> str:
-        return self._images.state()
+    def state(self, taken: Any = None) -> str:
+        return self._images.state(taken or self._taken)
 
     def restore(self, state: str) -> None:
         self._forget()
@@ -127,39 +104,31 @@ class MaskedCore(Core):
         return self._images
 
 
-def _release_on_device(raw: Any) -> None:
-    lib.stk_device_batch_release(raw, ffi.NULL)
-
-
 class MaskConverter:
     """Adds masks to what the images' converter gives: uint8 of shape (n, height, width), or (..., 3)."""
 
-    def __init__(
-        self, convert: Convert, to_device: Callable[[NDArray[np.uint8]], Any], n_views: int, pid: int
-    ) -> None:
-        self._convert, self._to_device, self._n_views, self._pid = convert, to_device, n_views, pid
+    def __init__(self, convert: Convert, to_device: Callable[[NDArray[np.uint8]], Any], n_views: int) -> None:
+        self._convert, self._to_device, self._n_views = convert, to_device, n_views
 
-    def __call__(self, batches: Any) -> tuple[Any, BatchInfo]:
-        raw, masks = batches
-        arrays = {name: self._array(mask) for name, mask in masks.items()}
+    def __call__(self, slots: Any) -> tuple[Any, BatchInfo]:
+        images, mask_slots = slots
+        arrays = {name: _array(slot) for name, slot in mask_slots.items()}
+        masks = {name: lib.stk_py_slot_batch(slot) for name, slot in mask_slots.items()}
         numbers = {(mask.epoch, mask.index) for mask in masks.values()}
         ids = [ffi.buffer(mask.ids, mask.n * 8)[:] for mask in masks.values()]
-        out, info = self._convert(raw)
+        out, info = self._convert(images)
         if numbers != {(info.epoch, info.number)} or any(other != info.ids.tobytes() for other in ids):
             raise InternalError("masks and images came out of step")
         for name, array in arrays.items():
             out[name] = by_view(self._to_device(array), self._n_views)
         return out, info
 
-    def _array(self, mask: Any) -> NDArray[np.uint8]:
-        slot = lib.stk_py_slot_new(mask, self._pid)
-        if not slot:
-            lib.stk_batch_release(mask)
-            raise MemoryError
-        owner = ffi.gc(slot, lib.stk_py_slot_free)
-        shape = (mask.n, mask.height, mask.width) + ((3,) if mask.channels == 3 else ())
-        array: NDArray[np.uint8] = np.asarray(Memory(owner, int(ffi.cast("uintptr_t", mask.data)), shape, "|u1"))
-        return array
+
+def _array(slot: Any) -> NDArray[np.uint8]:
+    mask = lib.stk_py_slot_batch(slot)
+    shape = (mask.n, mask.height, mask.width) + ((3,) if mask.channels == 3 else ())
+    array: NDArray[np.uint8] = np.asarray(Memory(slot, int(ffi.cast("uintptr_t", mask.data)), shape, "|u1"))
+    return array
 
 
 class BoxConverter:
@@ -173,8 +142,8 @@ class BoxConverter:
         self._convert, self._dataset_c, self._options = convert, dataset_c, options
         self._names, self._n_views = names, n_views
 
-    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
-        out, info = self._convert(batch)
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        out, info = self._convert(slot)
         crops = self._crops(info)
         for name in self._names:
             pairs = [_follow(flat, crop) for flat, crop in zip(out[name], crops)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -48,11 +47,11 @@ class _Producer:
     def _produce(self) -> Item:
         state = None
         try:
-            raw = self._core.next()
-            if raw is None:
+            slot = self._core.next()
+            if slot is None:
                 return Item(end=True)
             state = self._core.state()
-            out, info = self._convert(raw)
+            out, info = self._convert(slot)
             return Item(value=(self._on_batch(out), info), state=state)
         except BaseException as exception:  # the user's SystemExit too: it is for the loop, not for this thread
             if self._core.closing:
@@ -238,7 +237,7 @@ class Loader:
 
     def __iter__(self) -> LoaderIterator:
         """The next epoch; after :meth:`load_state_dict`, the rest of the epoch that was saved."""
-        self._core.handle()
+        self._core.check()
         self._stop_ahead()
         if self._resized:
             self._reopen(self._epoch + 1 if self._begun else self._epoch)
@@ -258,12 +257,18 @@ class Loader:
     def _next(self) -> Any:
         if self._ahead is not None:
             return self._next_ahead(self._ahead)
-        raw = self._core.next()
-        if raw is None:
+        slot = self._core.next()
+        if slot is None:
             self._end_epoch()
         self._begun = True
-        out, self._batch = self._convert(raw)
-        self._warn(4)
+        try:
+            out, self._batch = self._convert(slot)
+            self._warn(4)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: the loop has not got the batch
+            self._core.keep(slot)
+            raise
         return out
 
     def _take_end(self) -> bool:
@@ -321,7 +326,7 @@ class Loader:
         """
         if int(epoch) != epoch or not 0 <= int(epoch) < 2**64:
             raise ArgumentError(f"epoch={epoch!r}: give a whole number, 0 or more")
-        self._core.handle()
+        self._core.check()
         if self._begun or int(epoch) != self._epoch:
             self._set_epoch(int(epoch))
 
@@ -470,12 +475,21 @@ class Loader:
             if self._sample_transform is not None:  # it gets NumPy arrays, height x width x channels
                 form = form._replace(device=None, layout="NHWC", permute=False)
                 raw.layout = LAYOUTS["NHWC"]
-            convert = kind(dataset_c, form, os.getpid())
+            convert = kind(dataset_c, form)
             self._core, self._convert = HostCore(dataset_c, raw, keep), convert
-        weakref.finalize(self, self._core.close)
-        self._follow(raw, keep, masks)
-        if self._sample_transform is not None:
-            self._add_per_sample(raw)
+        self._finalizers = [weakref.finalize(self, self._core.close)]
+        try:
+            self._follow(raw, keep, masks)
+            if self._sample_transform is not None:
+                self._add_per_sample(raw)
+        except BaseException:
+            self._finalize()
+            raise
+
+    def _finalize(self) -> None:
+        """Closes what _open() opened, whether or not all of it became one core. What it holds may go then."""
+        for finalizer in self._finalizers:
+            finalizer()
 
     def _on_device(self) -> bool:
         on_device = self._device is not None and self._device.split(":")[0] in ("cuda", "dummy")
@@ -515,7 +529,7 @@ class Loader:
 
     def _reopen(self, epoch: int) -> None:
         """A new C loader with the present transform, at the beginning of epoch."""
-        self._core.close()
+        self._finalize()
         self._open()
         self._resized = False
         self._set_epoch(epoch)
@@ -581,8 +595,7 @@ class Loader:
             cores = {name: self._mask_core(raw, keep, name) for name in masks}
             ids = {name: self._dataset.masks[name].id for name in masks}
             self._core = _follow.MaskedCore(self._core, cores, ids)
-            weakref.finalize(self, self._core.close)
-            self._convert = _follow.MaskConverter(self._convert, self._mask_to_device, self._n_views, os.getpid())
+            self._convert = _follow.MaskConverter(self._convert, self._mask_to_device, self._n_views)
         if boxes:
             self._convert = _follow.BoxConverter(
                 self._convert, self._dataset._c(), (raw, keep), boxes, self._n_views
@@ -621,7 +634,9 @@ class Loader:
         raw.dtype, raw.layout = DTYPES["uint8"], LAYOUTS["NHWC"]
         raw.columns, raw.n_columns = ffi.NULL, 0
         raw.transform.n_steps = 0  # colours are the images' alone
-        return HostCore(masks._c(), raw, keep)
+        core = HostCore(masks._c(), raw, keep)
+        self._finalizers.append(weakref.finalize(self, core.close))
+        return core
 
     def _mask_to_device(self, array: Any) -> Any:
         if self._device is None or (self._on_device() and _torch_or_none() is None):

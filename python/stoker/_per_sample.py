@@ -71,21 +71,19 @@ class Stats:
 class PicksConverter(Converter):
     """Which samples a batch is made of, with labels and columns; images are for the threads to fetch."""
 
-    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        batch = lib.stk_py_slot_batch(slot)
         form, n = self._form, batch.n
-        try:
-            info = BatchInfo(
-                batch.epoch,
-                batch.index,
-                batch.n_valid,
-                _copy(batch.ids, n, np.uint64),
-                _copy(batch.occurrences, n, np.uint32),
-                _copy(batch.statuses, n, np.int32),
-            )
-            labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
-            columns = self._columns(batch, n, info) if form.as_dict else {}
-        finally:
-            lib.stk_batch_release(batch)
+        info = BatchInfo(
+            batch.epoch,
+            batch.index,
+            batch.n_valid,
+            _copy(batch.ids, n, np.uint64),
+            _copy(batch.occurrences, n, np.uint32),
+            _copy(batch.statuses, n, np.int32),
+        )
+        labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
+        columns = self._columns(batch, n, info) if form.as_dict else {}
         return hand_out(form, np.zeros(n, np.uint8), labels, columns, info), info
 
 
@@ -119,8 +117,8 @@ class PerSample:
         """
         self._pool.shutdown(wait=False)
 
-    def __call__(self, batch: Any) -> tuple[Any, BatchInfo]:
-        out, info = self._convert(batch)
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        out, info = self._convert(slot)
         named = isinstance(out, dict)
         images, labels = (out["image"], out["label"]) if named else out
         rows = self._rows(images, info)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import gc
+import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -93,10 +96,18 @@ def test_closed(tiny: Path) -> None:
             use()
 
 
-def test_many_loaders_come_and_go(tiny: Path) -> None:
-    def n_tasks() -> int:
-        return len(list(Path("/proc/self/task").iterdir()))
+def n_tasks() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
 
+
+def wait_for_tasks(at_most: int) -> None:
+    deadline = time.monotonic() + 10
+    while n_tasks() > at_most and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert n_tasks() <= at_most, "threads of a loader that nobody has are still there"
+
+
+def test_many_loaders_come_and_go(tiny: Path) -> None:
     ds = stoker.open(tiny)
     # What the tests before this one left (numpy's and torch's threads among it) is no matter of these loaders.
     before, tasks_before = threading.active_count(), n_tasks()
@@ -231,3 +242,124 @@ print("ok")
 """
     done = subprocess.run([sys.executable, "-c", script, str(tiny)], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize("more", [{}, {"device": "dummy"}, {"columns": []}])
+def test_closed_by_another_thread(tiny: Path, more: dict[str, object]) -> None:
+    """While a thread uses a Loader in every way, another one closes it: the first gets StateError."""
+    ds = stoker.open(tiny)
+    for i in range(40):
+        loader = stoker.Loader(ds, 16, num_threads=2, **more)  # type: ignore[arg-type]
+        uses = [loader.stats, loader.state_dict, loader.__len__, lambda loader=loader: list(iter(loader))]
+        use, ended = uses[i % len(uses)], []
+
+        def forever(use: object = use, ended: list[bool] = ended) -> None:
+            with pytest.raises(stoker.StateError, match="closed"):
+                while True:
+                    use()  # type: ignore[operator]
+            ended.append(True)
+
+        thread = threading.Thread(target=forever)
+        thread.start()
+        time.sleep(0.002 * (i % 5))
+        loader.close()
+        thread.join()
+        assert ended
+
+
+@pytest.mark.parametrize("more", [{}, {"device": "dummy"}])
+def test_an_exception_between_two_instructions_loses_no_batch(tiny: Path, more: dict[str, object]) -> None:
+    """Ctrl-C mostly comes while the loop waits for a batch, and is raised when the wait is over: the batch that
+    came is the next one that the loop gets, and the state does not count it."""
+    main, stop, raised = threading.main_thread().ident, threading.Event(), 0
+    assert main is not None
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
+        while frame is not None and not frame.f_code.co_filename.endswith("stoker/_core.py"):
+            frame = frame.f_back if "/stoker/" in frame.f_code.co_filename else None
+        if frame is not None:
+            raised += 1
+            raise KeyboardInterrupt
+
+    def send() -> None:
+        while not stop.wait(0.0005):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    # Enough work for the loop to wait.
+    options = {"transform": stoker.Train(200), "shuffle": False, "num_threads": 1, **more}
+    loader = stoker.Loader(stoker.open(tiny), 8, **options)  # type: ignore[arg-type]
+    want = [list(range(i, min(i + 8, 211))) for i in range(0, 211, 8)]
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    thread = threading.Thread(target=send)
+    try:
+        iterator, got, state = iter(loader), [], loader.state_dict()
+        thread.start()
+        while len(got) < len(want):
+            try:
+                next(iterator)
+            except KeyboardInterrupt:
+                signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+                assert loader.state_dict() == state
+                signal.signal(signal.SIGUSR1, interrupt)
+                continue
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+            assert loader.batch is not None
+            got.append(loader.batch.ids.tolist())
+            state = loader.state_dict()
+            signal.signal(signal.SIGUSR1, interrupt)
+    finally:
+        stop.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert got == want
+    assert raised > 0
+
+
+def test_a_batch_that_met_an_exception_goes_back(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 8)
+
+    def fail(slot: object) -> None:
+        raise RuntimeError("on the way")
+
+    iterator = iter(loader)
+    next(iterator)
+    convert, loader._convert = loader._convert, fail  # type: ignore[assignment]
+    for _ in range(20):
+        with pytest.raises(RuntimeError, match="on the way"):
+            next(iterator)
+    loader._convert = convert
+    assert sum(1 for _ in iterator) == 6
+    assert loader.stats()["surplus_slots"] == 0
+
+
+@pytest.mark.parametrize("more", [{}, {"device": "dummy"}])
+def test_an_exception_in_the_making(tiny: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, object]) -> None:
+    """Ctrl-C as soon as the C side is open: its threads end, before the data set that they read does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    ds = stoker.open(tiny)
+    list(stoker.Loader(ds, 16, num_threads=2, **more))  # type: ignore[arg-type]
+    gc.collect()
+    before = n_tasks()
+    monkeypatch.setattr("stoker._loader.weakref.finalize", interrupt)
+    for _ in range(5):
+        with pytest.raises(KeyboardInterrupt):
+            stoker.Loader(ds, 16, num_threads=2, **more)  # type: ignore[arg-type]
+        gc.collect()
+    monkeypatch.undo()
+    del ds
+    gc.collect()
+    wait_for_tasks(before)
+
+
+def test_a_new_size_lets_go_of_the_old_loader(tiny: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiny), 16, transform=stoker.Resize(8))
+    next(iter(loader))
+    old = weakref.ref(loader._core)
+    loader.size = 12
+    assert next(iter(loader))[0].shape == (16, 12, 12, 3)
+    gc.collect()
+    assert old() is None
