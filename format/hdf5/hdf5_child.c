@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,17 +25,27 @@
 enum {
     CHILD_SECONDS = 60,   /* of CPU time for parsing, and of waiting for it */
     CHUNK_SECONDS = 60,
-    MAX_CHUNK = 1 << 30
+    MAX_CHUNK = 1 << 30,
+    MOST_FILES = 65536 /* descriptors that are closed one by one where the kernel has no call for all of them */
 };
 #define CHILD_MEMORY ((rlim_t)4 << 30) /* address space beyond what the process has already */
 
+/* A child and the way to it. They belong to the process that forked it: in a fork() of that one, two would talk to the
+ * child at once, each with its own copy of the lock, and the first to end would kill it. */
+typedef struct line line;
+struct line {
+    pid_t owner, pid; /* pid 0 = gone */
+    int socket;
+    pthread_mutex_t lock;
+    line *older; /* of the process that this one was forked from */
+};
+
 struct stk_h5_child {
     const char *path;
-    pid_t pid; /* 0 = gone */
-    int socket;
     void *plan;
     size_t plan_bytes;
-    pthread_mutex_t lock;
+    bool serves;
+    _Atomic(line *) line; /* changed without a lock, as fork() may leave one held */
 };
 
 typedef struct request {
@@ -103,6 +115,19 @@ static void limit_child(void)
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
+/* What the process had open is none of the child's business: it would hold its locks and sockets for as long as it
+ * lives. */
+static void close_all_but(int fd)
+{
+#ifdef SYS_close_range
+    if ((fd <= 3 || syscall(SYS_close_range, 3u, (unsigned)fd - 1, 0u) == 0) &&
+        syscall(SYS_close_range, (unsigned)fd + 1, ~0u, 0u) == 0)
+        return;
+#endif
+    for (int i = 3; i < MOST_FILES; i++)
+        if (i != fd) close(i);
+}
+
 static void serve_chunks(int fd, stk_h5_open_file *file)
 {
     /* Time now counts per chunk, on the parent's side; CPU time of a long training run must not end it. */
@@ -122,22 +147,31 @@ static void serve_chunks(int fd, stk_h5_open_file *file)
 
 static void child_main(const char *path, int fd)
 {
+    close_all_but(fd);
     limit_child();
     size_t n = 0;
     stk_h5_open_file *keep = NULL;
     stk_h5_plan *plan = stk_h5_parse(path, &n, &keep);
     uint64_t size = plan != NULL ? n : 0, serves = keep != NULL;
     uint64_t head[2] = {size, serves};
+    /* The signal of the parent's death comes when the thread dies that forked, maybe as soon as it has the plan. The
+     * process ends the socket when it ends. */
+    if (serves != 0) prctl(PR_SET_PDEATHSIG, 0);
     if (write_all(fd, head, sizeof head) && plan != NULL && write_all(fd, plan, n) && keep != NULL)
         serve_chunks(fd, keep);
     _exit(0);
 }
 
-static stk_status start_child(stk_h5_child *c, stk_error *error)
+static stk_status line_start(const char *path, line **out, stk_error *error)
 {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return stk_fail_errno(error, errno, "%s: no socket for the HDF5 process", c->path);
+    line *l = calloc(1, sizeof *l);
+    *out = NULL;
+    if (l == NULL) return stk_fail_memory(error, "an HDF5 reader");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        free(l);
+        return stk_fail_errno(error, errno, "%s: no socket for the HDF5 process", path);
+    }
     /* fork without exec: the child runs libhdf5 and malloc only, both of which are ready for it (glibc makes
      * malloc safe across fork); no thread of ours uses libhdf5 for reading, so no lock of it can be held. */
     pid_t pid = fork();
@@ -145,52 +179,64 @@ static stk_status start_child(stk_h5_child *c, stk_error *error)
         int e = errno;
         close(pair[0]);
         close(pair[1]);
-        return stk_fail_errno(error, e, "%s: cannot start a process to parse HDF5", c->path);
+        free(l);
+        return stk_fail_errno(error, e, "%s: cannot start a process to parse HDF5", path);
     }
-    if (pid == 0) {
-        close(pair[0]);
-        child_main(c->path, pair[1]);
-    }
+    if (pid == 0) child_main(path, pair[1]);
     close(pair[1]);
-    c->pid = pid;
-    c->socket = pair[0];
+    l->owner = getpid();
+    l->pid = pid;
+    l->socket = pair[0];
+    pthread_mutex_init(&l->lock, NULL);
+    *out = l;
     return STK_OK;
 }
 
-static int reap(stk_h5_child *c, bool force)
+static int reap(line *l, bool force)
 {
     int how = 0;
-    if (c->pid == 0) return 0;
-    if (force) kill(c->pid, SIGKILL);
-    while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR) {}
-    c->pid = 0;
+    if (l->pid == 0) return 0;
+    if (force) kill(l->pid, SIGKILL);
+    while (waitpid(l->pid, &how, 0) < 0 && errno == EINTR) {}
+    l->pid = 0;
     return how;
 }
 
-static stk_status child_died(stk_h5_child *c, stk_error *error)
+/* Of another process: its descriptor here goes, nothing else. */
+static void line_close(line *l)
 {
-    int how = reap(c, true);
+    if (l->socket >= 0) close(l->socket);
+    if (l->owner == getpid()) {
+        reap(l, true);
+        pthread_mutex_destroy(&l->lock);
+    }
+    free(l);
+}
+
+static stk_status child_died(const char *path, line *l, stk_error *error)
+{
+    int how = reap(l, true);
     if (WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL)
         return stk_fail(error, STK_ERR_CORRUPT,
-                        "%s: the HDF5 library crashed on it (signal %d); the file is broken or hostile", c->path,
+                        "%s: the HDF5 library crashed on it (signal %d); the file is broken or hostile", path,
                         WTERMSIG(how));
     return stk_fail(error, STK_ERR_CORRUPT,
                     "%s: the HDF5 library did not get through it within %d s and its memory limit; the file is broken "
                     "or hostile",
-                    c->path, CHILD_SECONDS);
+                    path, CHILD_SECONDS);
 }
 
-static stk_status receive_plan(stk_h5_child *c, bool *serves, stk_error *error)
+static stk_status receive_plan(const char *path, line *l, void **plan, size_t *n_bytes, bool *serves, stk_error *error)
 {
     uint64_t head[2] = {0, 0};
-    if (!read_all(c->socket, head, sizeof head, CHILD_SECONDS * 1000)) return child_died(c, error);
+    *plan = NULL;
+    if (!read_all(l->socket, head, sizeof head, CHILD_SECONDS * 1000)) return child_died(path, l, error);
     if (head[0] == 0 || head[0] > ((uint64_t)4 << 30)) return stk_fail_memory(error, "an HDF5 file's description");
-    c->plan = malloc((size_t)head[0]);
-    if (c->plan == NULL) return stk_fail_memory(error, "an HDF5 file's description");
-    c->plan_bytes = (size_t)head[0];
-    if (!read_all(c->socket, c->plan, c->plan_bytes, CHILD_SECONDS * 1000)) return child_died(c, error);
+    *plan = malloc((size_t)head[0]);
+    if (*plan == NULL) return stk_fail_memory(error, "an HDF5 file's description");
+    *n_bytes = (size_t)head[0];
     *serves = head[1] != 0;
-    return STK_OK;
+    return read_all(l->socket, *plan, *n_bytes, CHILD_SECONDS * 1000) ? STK_OK : child_died(path, l, error);
 }
 
 stk_status stk_h5_child_open(const char *path, uint64_t file_bytes, stk_h5_child **out, const stk_h5_plan **plan,
@@ -200,13 +246,12 @@ stk_status stk_h5_child_open(const char *path, uint64_t file_bytes, stk_h5_child
     *out = NULL;
     if (c == NULL) return stk_fail_memory(error, "an HDF5 reader");
     stk_status status;
-    bool serves = false;
+    line *l = NULL;
     c->path = path;
-    c->socket = -1;
-    pthread_mutex_init(&c->lock, NULL);
-    STK_GOTO(start_child(c, error));
-    STK_GOTO(receive_plan(c, &serves, error));
-    if (!serves) reap(c, false);
+    STK_GOTO(line_start(path, &l, error));
+    atomic_store(&c->line, l);
+    STK_GOTO(receive_plan(path, l, &c->plan, &c->plan_bytes, &c->serves, error));
+    if (!c->serves) reap(l, false);
     STK_GOTO(stk_h5_plan_check(c->plan, c->plan_bytes, file_bytes, path, error));
     *plan = c->plan;
 cleanup:
@@ -219,9 +264,10 @@ void stk_h5_child_close(stk_h5_child **child)
 {
     stk_h5_child *c = *child;
     if (c == NULL) return;
-    if (c->socket >= 0) close(c->socket);
-    reap(c, true);
-    pthread_mutex_destroy(&c->lock);
+    for (line *l = atomic_load(&c->line), *older; l != NULL; l = older) {
+        older = l->older;
+        line_close(l);
+    }
     free(c->plan);
     free(c);
     *child = NULL;
@@ -229,29 +275,60 @@ void stk_h5_child_close(stk_h5_child **child)
 
 bool stk_h5_child_serves(const stk_h5_child *c)
 {
-    return c->pid != 0;
+    return c->serves;
 }
 
-static stk_status ask_chunk(stk_h5_child *c, request q, stk_buffer *out, uint32_t *mask, stk_error *error)
+/* This process's own child, started when it is first needed here. */
+static stk_status own_line(stk_h5_child *c, line **out, stk_error *error)
+{
+    line *old = atomic_load(&c->line), *mine = NULL;
+    *out = old;
+    if (old->owner == getpid()) return STK_OK;
+    void *plan = NULL;
+    size_t n_bytes = 0;
+    bool serves = false;
+    STK_TRY(line_start(c->path, &mine, error));
+    stk_status status = receive_plan(c->path, mine, &plan, &n_bytes, &serves, error);
+    if (status == STK_OK && (n_bytes != c->plan_bytes || memcmp(plan, c->plan, n_bytes) != 0))
+        status = stk_fail(error, STK_ERR_CORRUPT, "%s: was changed since it was opened", c->path);
+    free(plan);
+    mine->older = old;
+    if (status == STK_OK && atomic_compare_exchange_strong(&c->line, &old, mine)) {
+        *out = mine;
+        return STK_OK;
+    }
+    line_close(mine);
+    *out = old; /* of another thread that was faster */
+    return status;
+}
+
+static stk_status ask_chunk(const char *path, line *l, request q, stk_buffer *out, uint32_t *mask, stk_error *error)
 {
     reply r = {0};
-    if (c->pid == 0) return stk_fail(error, STK_ERR_IO, "%s: the HDF5 process has ended", c->path);
-    if (!write_all(c->socket, &q, sizeof q) || !read_all(c->socket, &r, sizeof r, CHUNK_SECONDS * 1000))
-        return child_died(c, error);
-    if (r.n_bytes > MAX_CHUNK) return child_died(c, error);
-    STK_TRY(stk_buffer_resize(out, r.n_bytes, error));
-    if (r.n_bytes > 0 && !read_all(c->socket, out->data, r.n_bytes, CHUNK_SECONDS * 1000)) return child_died(c, error);
+    if (l->pid == 0) return stk_fail(error, STK_ERR_IO, "%s: the HDF5 process has ended", path);
+    if (!write_all(l->socket, &q, sizeof q) || !read_all(l->socket, &r, sizeof r, CHUNK_SECONDS * 1000))
+        return child_died(path, l, error);
+    if (r.n_bytes > MAX_CHUNK) return child_died(path, l, error);
+    stk_status status = stk_buffer_resize(out, r.n_bytes, error);
+    if (status != STK_OK) {
+        reap(l, true); /* what it sent is still on the way, and would be taken for the next answer */
+        return status;
+    }
+    if (r.n_bytes > 0 && !read_all(l->socket, out->data, r.n_bytes, CHUNK_SECONDS * 1000))
+        return child_died(path, l, error);
     *mask = r.filter_mask;
     if (r.ok) return STK_OK;
-    return stk_fail(error, STK_ERR_CORRUPT, "%s: HDF5 cannot read chunk %llu", c->path, (unsigned long long)q.chunk);
+    return stk_fail(error, STK_ERR_CORRUPT, "%s: HDF5 cannot read chunk %llu", path, (unsigned long long)q.chunk);
 }
 
 stk_status stk_h5_child_chunk(stk_h5_child *c, uint32_t dataset, uint64_t chunk, stk_buffer *out,
                               uint32_t *filter_mask, stk_error *error)
 {
     request q = {.chunk = chunk, .dataset = dataset};
-    pthread_mutex_lock(&c->lock);
-    stk_status status = ask_chunk(c, q, out, filter_mask, error);
-    pthread_mutex_unlock(&c->lock);
+    line *l;
+    STK_TRY(own_line(c, &l, error));
+    pthread_mutex_lock(&l->lock);
+    stk_status status = ask_chunk(c->path, l, q, out, filter_mask, error);
+    pthread_mutex_unlock(&l->lock);
     return status;
 }

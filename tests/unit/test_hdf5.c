@@ -8,6 +8,8 @@
 
 #if STOKER_HAVE_HDF5
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/fail.h"
@@ -236,8 +238,87 @@ static void hostile(void)
     unlink("test_hdf5_bad.h5");
 }
 
+/* ---- More chunks than older versions of libhdf5 can list: a child process reads them one by one. Newer ones list them
+ * all, and these tests hold without. */
+
+enum { MANY = 8200, SMALL = 2 * 2 * 3 };
+
+static void write_many(void)
+{
+    stk_hdf5_writer_options o = {.max_records = MANY, .filter = "gzip:1", .n_threads = 2, .width = 2, .height = 2,
+                                 .channels = 3, .chunk_images = 1};
+    stk_hdf5_writer *w = NULL;
+    uint8_t small[SMALL];
+    char id[33];
+    unlink(PATH);
+    CHECK_OK(stk_hdf5_writer_open(PATH, &o, &w, &error));
+    for (int i = 0; i < MANY; i++) {
+        memset(small, i % 251, sizeof small);
+        stk_record r = {.payload = small, .n_bytes = SMALL, .xxh3 = stk_hash64(small, SMALL), .label = -1, .width = 2,
+                        .height = 2, .encoding = STK_ENCODING_RAW, .orientation = 1, .channels = 3};
+        CHECK_OK(stk_hdf5_writer_add(w, &r, &error));
+    }
+    CHECK_OK(stk_hdf5_writer_finish(w, "{}", NULL, 0, id, &error));
+    stk_hdf5_writer_close(&w);
+}
+
+static void *open_storage(void *out)
+{
+    CHECK_OK(stk_storage_open(PATH, NULL, out, &error));
+    return NULL;
+}
+
+/* Records from..to hold what was written. */
+static bool right(stk_storage *s, uint64_t from, uint64_t to)
+{
+    stk_row row;
+    uint8_t got[SMALL], want[SMALL];
+    for (uint64_t i = from; i < to; i++) {
+        memset(want, (int)(i % 251), sizeof want);
+        if (payload(s, i, &row, got) != STK_OK || memcmp(got, want, SMALL) != 0) return false;
+    }
+    return true;
+}
+
+/* The child process stays when the thread ends that opened the file. */
+static void opened_by_a_thread(void)
+{
+    stk_storage *s = NULL;
+    pthread_t thread;
+    write_many();
+    pthread_create(&thread, NULL, open_storage, &s);
+    pthread_join(thread, NULL);
+    if (s == NULL) return;
+    usleep(20000); /* for its death, which should not be */
+    CHECK(right(s, 0, 500));
+    stk_storage_close(&s);
+}
+
+/* After fork() both read at once, and closing in one leaves the other's child alone. */
+static void read_on_both_sides_of_fork(void)
+{
+    stk_storage *s = NULL;
+    int status = -1;
+    open_storage(&s);
+    if (s == NULL) return;
+    CHECK(right(s, 0, 10));
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool good = right(s, 3000, 6000);
+        stk_storage_close(&s);
+        _exit(good ? 0 : 1);
+    }
+    CHECK(right(s, 0, 3000));
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(right(s, 6000, MANY));
+    stk_storage_close(&s);
+}
+
 int main(void)
 {
+    RUN(opened_by_a_thread);
+    RUN(read_on_both_sides_of_fork);
     RUN(uniform_plain);
     RUN(uniform_gzip);
     RUN(uniform_lzf);
