@@ -264,6 +264,13 @@ static stk_status measure(bench_feed *feed, double seconds, double opened_s, ben
     return status;
 }
 
+static stk_status no_memory(stk_error *error)
+{
+    error->status = STK_ERR_MEMORY;
+    snprintf(error->text, sizeof error->text, "out of memory for counting labels");
+    return STK_ERR_MEMORY;
+}
+
 /* The exact shuffle's expectation, from the labels of all records. */
 static stk_status expect_mix(const stk_dataset *dataset, bench_result *out, stk_error *error)
 {
@@ -271,7 +278,7 @@ static stk_status expect_mix(const stk_dataset *dataset, bench_result *out, stk_
     out->exact_mix = -1;
     if (n_labels == 0) return STK_OK;
     uint64_t *counts = calloc(n_labels, sizeof *counts);
-    if (counts == NULL) return STK_ERR_MEMORY;
+    if (counts == NULL) return no_memory(error);
     stk_status status = STK_OK;
     for (uint64_t i = 0; i < stk_dataset_len(dataset) && status == STK_OK; i++) {
         stk_record_info record;
@@ -427,7 +434,7 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
     out->batch_size = args->loader.batch_size;
     if (!class_mix_init(&out->mix, stk_dataset_classes(dataset))) {
-        status = STK_ERR_MEMORY;
+        status = no_memory(error);
         goto cleanup;
     }
     status = bench_feed_open(&feed, dataset, &args->loader, args->device, &args->uploader, error);

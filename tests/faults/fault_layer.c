@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -117,8 +118,12 @@ static _Atomic bool spare_libc;
 
 void fault_spare_libc(bool spare) { atomic_store(&spare_libc, spare); }
 
+/* The C library asks for memory on behalf of OpenMP's runtime too, which ends the process without it. */
+static __thread bool starts_thread_for_runtime;
+
 static bool is_spared(const void *caller)
 {
+    if (starts_thread_for_runtime) return true;
     if (atomic_load_explicit(&spare_libc, memory_order_relaxed) && (uintptr_t)caller >= libc_begin &&
         (uintptr_t)caller < libc_end)
         return true;
@@ -433,7 +438,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
         void *found = dlsym(RTLD_NEXT, "pthread_create");
         memcpy(&next, &found, sizeof next);
     }
-    return next(thread, attributes, start, user);
+    starts_thread_for_runtime = is_spared(CALLER);
+    int rc = next(thread, attributes, start, user);
+    starts_thread_for_runtime = false;
+    return rc;
 }
 
 /* ---- As LD_PRELOAD: FAULT=kind:n:how[:on], how an errno's number, "short" or "kill"; "on": all later ones too. */
@@ -441,6 +449,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 __attribute__((constructor)) static void begin(void)
 {
     dl_iterate_phdr(note_module, NULL);
+    /* A thread of OpenMP's runtime ends by pthread_exit, for which the C library loads libgcc_s; where that cannot be
+     * loaded it aborts. Loaded here, by what uses the same loading. */
+    void *frame;
+    (void)backtrace(&frame, 1);
     const char *text = getenv("FAULT");
     char kind[16], what[16], rest[8] = "";
     long n;
