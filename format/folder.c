@@ -147,18 +147,27 @@ static stk_status folder_value(stk_storage *self, uint32_t column, uint64_t i, v
                              error);
 }
 
+/* Each shard of a pack holds the sets that its records need, under the same numbers, so that a shard that is lost or damaged
+ * takes no other shard's records with it. */
 static stk_status folder_tables(stk_storage *self, uint32_t set, const uint8_t **blob, size_t *n_bytes,
                                 stk_error *error)
 {
     folder *f = (folder *)self;
+    bool found = false;
+    stk_status first = stk_fail(error, STK_ERR_ARGUMENT, "%s: no table set number %u", f->path, set);
     for (uint32_t i = 0; i < f->manifest.n_shards; i++) {
         const stk_manifest_shard *at = &f->manifest.shards[i];
         stk_storage *shard;
+        stk_error bad = {0};
         if (set < at->first_table_set || set - at->first_table_set >= at->n_table_sets) continue;
-        STK_TRY(get_shard(f, i, &shard, error));
-        return shard->ops->tables(shard, set - at->first_table_set, blob, n_bytes, error);
+        stk_status status = get_shard(f, i, &shard, &bad);
+        if (status == STK_OK) status = shard->ops->tables(shard, set - at->first_table_set, blob, n_bytes, &bad);
+        if (status == STK_OK) return STK_OK;
+        if (!found) first = stk_fail(error, status, "%s", bad.text);
+        if (status == STK_ERR_MEMORY) return stk_fail(error, status, "%s", bad.text);
+        found = true;
     }
-    return stk_fail(error, STK_ERR_ARGUMENT, "%s: no table set number %u", f->path, set);
+    return first;
 }
 
 /* Findings of a shard, numbered as in the whole data set. */
