@@ -16,16 +16,42 @@
 #include "common/file.h"
 #include "common/take_lock.h"
 #include "format/replaceable.h"
+#include "reader/dataset_internal.h"
 
 void stk_export_options_init(stk_export_options *options)
 {
     *options = (stk_export_options){.struct_size = sizeof *options};
 }
 
-stk_status stk_export_step(const stk_dataset *d, const stk_export_options *o, uint64_t i, stk_error *error)
+stk_status stk_export_step(const stk_export_run *run, uint64_t i, stk_error *error)
 {
-    if (o->progress == NULL || o->progress(o->user, i + 1, stk_dataset_len(d))) return STK_OK;
+    const stk_export_options *o = run->options;
+    if (o->progress == NULL || o->progress(o->user, i + 1, stk_dataset_len(run->dataset))) return STK_OK;
     return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
+}
+
+/* Is it the record's fault? */
+static bool is_record_bad(stk_status status)
+{
+    return status != STK_ERR_MEMORY && status != STK_ERR_CANCELLED && status != STK_ERR_THREAD &&
+           status != STK_ERR_STATE && status != STK_ERR_INTERNAL;
+}
+
+stk_status stk_export_bad_record(stk_export_run *run, uint64_t i, stk_status status, stk_error *bad, stk_error *error)
+{
+    const stk_export_options *o = run->options;
+    bad->status = status;
+    if (strncmp(bad->text, "record ", 7) != 0) stk_dataset_name_record(run->dataset, i, bad);
+    if (o->on_bad != STK_EXPORT_BAD_SKIP || !is_record_bad(status)) {
+        if (error != NULL) *error = *bad;
+        return status;
+    }
+    if (run->skipped++ == 0) run->first_bad = *bad;
+    if (i < run->told) return STK_OK;
+    run->told = i + 1;
+    stk_export_issue issue = {.record = i, .reason = bad->text};
+    if (o->issue != NULL) o->issue(o->user, &issue);
+    return STK_OK;
 }
 
 stk_status stk_export_value(const stk_dataset *d, uint32_t column, uint64_t i, stk_buffer *room, stk_value *out,
@@ -67,16 +93,35 @@ static void remove_left_overs(const char *dst)
     closedir(stream);
 }
 
+static stk_status write_file(stk_export_run *run, const char *path, stk_error *error)
+{
+    STK_TRY(run->options->to == STK_EXPORT_TAR ? stk_export_tar(run, path, error) : stk_export_hdf5(run, path, error));
+    if (run->records > 0) return STK_OK;
+    if (error != NULL) *error = run->first_bad;
+    stk_fail_prefix(error, "no record could be read; the first: ");
+    return run->first_bad.status;
+}
+
+static void fill_report(const stk_export_run *run, const char *path)
+{
+    struct stat st = {0};
+    stk_export_report *report = run->options->report;
+    if (report == NULL) return;
+    if (stat(path, &st) != 0) st.st_size = 0;
+    *report = (stk_export_report){run->records, run->skipped, (uint64_t)st.st_size};
+}
+
 static stk_status write_and_publish(const stk_dataset *dataset, const char *dst, const stk_export_options *o,
                                     stk_error *error)
 {
+    stk_export_run run = {.dataset = dataset, .options = o};
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", dst, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary) return stk_fail(error, STK_ERR_ARGUMENT, "%s: path too long", dst);
-    stk_status status = o->to == STK_EXPORT_TAR ? stk_export_tar(dataset, temporary, o, error)
-                                                : stk_export_hdf5(dataset, temporary, o, error);
+    stk_status status = write_file(&run, temporary, error);
     if (status == STK_OK) status = stk_publish(temporary, dst, o->force, error);
     if (status != STK_OK) unlink(temporary);
+    if (status == STK_OK) fill_report(&run, dst);
     return status;
 }
 
@@ -88,6 +133,8 @@ stk_status stk_export(const stk_dataset *dataset, const char *dst, const stk_exp
     if (dataset == NULL || dst == NULL || options == NULL || options->struct_size != sizeof *options)
         return stk_fail(error, STK_ERR_ARGUMENT,
                         "export: data set, dst and options filled by stk_export_options_init are needed");
+    if ((unsigned)options->to > STK_EXPORT_TAR || (unsigned)options->on_bad > STK_EXPORT_BAD_SKIP)
+        return stk_fail(error, STK_ERR_ARGUMENT, "export: options.to or options.on_bad is out of range");
     stk_export_options o = *options;
     if (o.n_threads == 0) o.n_threads = (uint32_t)stk_cpu_usable_threads();
     if (!o.force && lstat(dst, &st) == 0) return stk_fail(error, STK_ERR_EXISTS, "%s: exists already", dst);

@@ -125,35 +125,54 @@ static stk_status columns_text(const stk_dataset *d, uint64_t i, stk_buffer *roo
     return stk_jw_end(&w);
 }
 
-static stk_status add_record(tar *t, const stk_dataset *d, uint64_t i, stk_buffer *content, stk_buffer *room,
-                             stk_error *error)
+/* A record's members, read. */
+typedef struct members {
+    stk_buffer image, columns, room; /* columns empty: there are none */
+    const char *extension;
+    int64_t label;
+} members;
+
+static stk_status read_members(const stk_dataset *d, uint64_t i, members *m, stk_error *error)
 {
-    const char *extension = "bin";
     stk_record_info info;
-    char label[24];
+    m->extension = "bin";
+    m->columns.n_bytes = 0;
     STK_TRY(stk_dataset_record(d, i, &info, error));
-    STK_TRY(stk_dataset_extract(d, i, content, &extension, error));
-    STK_TRY(add_member(t, i, extension, content->data, content->n_bytes, error));
-    if (info.label >= 0) {
-        int n = snprintf(label, sizeof label, "%" PRId64, info.label);
-        STK_TRY(add_member(t, i, "cls", label, (size_t)n, error));
-    }
-    if (stk_dataset_columns(d) == 0) return STK_OK;
-    STK_TRY(columns_text(d, i, room, content, error));
-    return add_member(t, i, "json", content->data, content->n_bytes, error);
+    STK_TRY(stk_dataset_extract(d, i, &m->image, &m->extension, error));
+    m->label = info.label;
+    return stk_dataset_columns(d) == 0 ? STK_OK : columns_text(d, i, &m->room, &m->columns, error);
 }
 
-stk_status stk_export_tar(const stk_dataset *dataset, const char *path, const stk_export_options *options,
-                          stk_error *error)
+static stk_status write_members(tar *t, uint64_t i, const members *m, stk_error *error)
+{
+    char label[24];
+    STK_TRY(add_member(t, i, m->extension, m->image.data, m->image.n_bytes, error));
+    if (m->label >= 0) {
+        int n = snprintf(label, sizeof label, "%" PRId64, m->label);
+        STK_TRY(add_member(t, i, "cls", label, (size_t)n, error));
+    }
+    return m->columns.n_bytes == 0 ? STK_OK : add_member(t, i, "json", m->columns.data, m->columns.n_bytes, error);
+}
+
+static stk_status add_record(stk_export_run *run, tar *t, uint64_t i, members *m, stk_error *error)
+{
+    stk_error bad = {0};
+    stk_status status = read_members(run->dataset, i, m, &bad);
+    if (status != STK_OK) return stk_export_bad_record(run, i, status, &bad, error);
+    run->records++;
+    return write_members(t, i, m, error);
+}
+
+stk_status stk_export_tar(stk_export_run *run, const char *path, stk_error *error)
 {
     static const uint8_t end[2 * BLOCK];
     tar t = {.file = STK_FILE_CLOSED};
-    stk_buffer content = {0}, room = {0};
+    members m = {0};
     stk_status status;
     STK_GOTO(stk_file_create(path, &t.file, error));
-    for (uint64_t i = 0; i < stk_dataset_len(dataset); i++) {
-        STK_GOTO(add_record(&t, dataset, i, &content, &room, error));
-        STK_GOTO(stk_export_step(dataset, options, i, error));
+    for (uint64_t i = 0; i < stk_dataset_len(run->dataset); i++) {
+        STK_GOTO(add_record(run, &t, i, &m, error));
+        STK_GOTO(stk_export_step(run, i, error));
     }
     STK_GOTO(stk_buffer_append(&t.pending, end, sizeof end, error));
     STK_GOTO(flush(&t, error));
@@ -162,7 +181,8 @@ stk_status stk_export_tar(const stk_dataset *dataset, const char *path, const st
 cleanup:
     stk_file_close(&t.file);
     stk_buffer_free(&t.pending);
-    stk_buffer_free(&content);
-    stk_buffer_free(&room);
+    stk_buffer_free(&m.image);
+    stk_buffer_free(&m.columns);
+    stk_buffer_free(&m.room);
     return status;
 }

@@ -14,6 +14,7 @@
 
 #include "cli_value.h"
 #include "commands.h"
+#include "interrupt.h"
 #include "json_out.h"
 #include "progress.h"
 #include "record_path.h"
@@ -26,14 +27,10 @@ typedef struct extract_args {
 } extract_args;
 
 typedef struct extract_run {
-    const cli_command *command; /* in whose name is spoken */
-    const extract_args *args;
-    const stk_dataset *dataset;
-    const char *folder;
-    int folder_fd;
+    const extract_request *request;
+    extract_counts *counts;
     stk_buffer file, path;
     progress line;
-    uint64_t written, same, skipped, bytes;
 } extract_run;
 
 #define AT(member) .offset = offsetof(extract_args, member)
@@ -66,139 +63,161 @@ const cli_command command_extract = {
     .max_operands = -1,
     .run = run};
 
-static void skip(extract_run *r, uint64_t number, const char *name, const char *reason)
+/* Tells why a record is not written, and returns how the run goes on. */
+static int skip(extract_run *r, uint64_t number, const char *name, const char *reason)
 {
-    r->skipped++;
-    progress_clear(&r->line);
+    const extract_request *q = r->request;
+    char text[PATH_MAX + 1200];
     if (name != NULL)
-        cli_note(r->command, "%s/%s: record %" PRIu64 ": %s", r->folder, name, number, reason);
+        snprintf(text, sizeof text, "%s/%s: record %" PRIu64 ": %s", q->folder, name, number, reason);
     else if (strncmp(reason, "record ", 7) == 0) /* an error's text that names it already */
-        cli_note(r->command, "%s", reason);
+        snprintf(text, sizeof text, "%s", reason);
     else
-        cli_note(r->command, "record %" PRIu64 ": %s", number, reason);
+        snprintf(text, sizeof text, "record %" PRIu64 ": %s", number, reason);
+    progress_clear(&r->line);
+    r->counts->stopped = q->stop_at_bad;
+    if (q->stop_at_bad) return cli_error(q->command, "%s", text);
+    r->counts->skipped++;
+    if (q->skipped != NULL)
+        q->skipped(q->user, number, text);
+    else
+        cli_note(q->command, "%s", text);
+    return CLI_OK;
+}
+
+static bool is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
 }
 
 /* Writes one record. Only what stops the whole run (the disk is full, say) is an error here. */
 static int extract_one(extract_run *r, uint64_t number)
 {
+    const extract_request *q = r->request;
     char name[PATH_MAX];
     const char *kind = "bin";
     stk_error error = {0};
     stk_value path;
-    stk_status status = stk_dataset_extract(r->dataset, number, &r->file, &kind, &error);
-    if (status == STK_OK) status = record_path(r->dataset, number, &r->path, &path, &error);
-    if (status == STK_ERR_MEMORY || status == STK_ERR_IO) return cli_fail(r->command, status, &error);
-    if (status != STK_OK) {
-        skip(r, number, NULL, error.text);
-        return CLI_OK;
-    }
-    if (!record_path_safe(path.data, path.n_bytes, number, kind, name, sizeof name)) {
-        skip(r, number, NULL, "its path is too long for this system");
-        return CLI_OK;
-    }
-    switch (safe_write(r->folder_fd, name, r->file.data, r->file.n_bytes, r->args->force)) {
+    stk_status status = stk_dataset_extract(q->dataset, number, &r->file, &kind, &error);
+    if (status == STK_OK) status = record_path(q->dataset, number, &r->path, &path, &error);
+    if (status == STK_ERR_MEMORY) return cli_fail(q->command, status, &error);
+    if (status != STK_OK) return skip(r, number, NULL, error.text);
+    if (!record_path_safe(path.data, path.n_bytes, number, kind, name, sizeof name))
+        return skip(r, number, NULL, "its path is too long for this system");
+    switch (safe_write(q->folder_fd, name, r->file.data, r->file.n_bytes, q->force)) {
     case SAFE_WRITTEN:
-        r->written++;
-        r->bytes += r->file.n_bytes;
+        r->counts->written++;
+        r->counts->bytes += r->file.n_bytes;
         return CLI_OK;
-    case SAFE_SAME: r->same++; return CLI_OK;
-    case SAFE_EXISTS:
-        skip(r, number, name, "another file of that name exists; --force overwrites it");
-        return CLI_OK;
+    case SAFE_SAME: r->counts->same++; return CLI_OK;
+    case SAFE_EXISTS: return skip(r, number, name, "another file of that name exists; --force overwrites it");
     default: break;
     }
-    if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
-        return cli_error(r->command, "%s/%s: %s", r->folder, name, strerror(errno));
-    skip(r, number, name, strerror(errno));
-    return CLI_OK;
+    if (is_full(errno)) return cli_error(q->command, "%s/%s: %s", q->folder, name, strerror(errno));
+    return skip(r, number, name, strerror(errno));
 }
 
 static int extract_all(extract_run *r, char **numbers, int n_numbers)
 {
-    uint64_t n = stk_dataset_len(r->dataset);
+    const extract_request *q = r->request;
+    uint64_t n = stk_dataset_len(q->dataset);
     uint64_t total = n_numbers > 0 ? (uint64_t)n_numbers : n;
     for (uint64_t i = 0; i < total; i++) {
         uint64_t number = i;
-        if (n_numbers > 0 && !cli_to_u64(numbers[i], &number))
-            return cli_misuse(r->command, "'%s' is not a record number", numbers[i]);
-        if (number >= n)
-            return cli_error(r->command, "record %" PRIu64 ": there are only %" PRIu64 " records",
-                             number, n);
+        if (n_numbers > 0) (void)cli_to_u64(numbers[i], &number); /* checked before */
         int code = extract_one(r, number);
         if (code != CLI_OK) return code;
         progress_state state = {.phase = "write",
                                 .done = i + 1,
                                 .total = total,
-                                .bytes_done = r->bytes,
-                                .bad = r->skipped,
+                                .bytes_done = r->counts->bytes,
+                                .bad = r->counts->skipped,
                                 .unit = "records"};
         progress_update(&r->line, &state);
+        r->counts->interrupted = interrupted();
+        if (r->counts->interrupted) return CLI_ERROR;
     }
-    return r->skipped > 0 ? CLI_SKIPPED : CLI_OK;
+    return r->counts->skipped > 0 ? CLI_SKIPPED : CLI_OK;
 }
 
-static void print_report(const extract_run *r, double seconds)
+/* All of them before the first is written. */
+static int check_numbers(const extract_request *q, char **numbers, int n_numbers)
+{
+    uint64_t n = stk_dataset_len(q->dataset), number;
+    for (int i = 0; i < n_numbers; i++) {
+        if (!cli_to_u64(numbers[i], &number))
+            return cli_misuse(q->command, "'%s' is not a record number", numbers[i]);
+        if (number >= n)
+            return cli_error(q->command, "record %" PRIu64 ": there are only %" PRIu64 " records", number, n);
+    }
+    return CLI_OK;
+}
+
+int extract_records(const extract_request *request, char **numbers, int n_numbers, extract_counts *counts)
+{
+    extract_run r = {.request = request, .counts = counts};
+    int code = check_numbers(request, numbers, n_numbers);
+    if (code != CLI_OK) return code;
+    progress_start(&r.line, request->progress);
+    code = extract_all(&r, numbers, n_numbers);
+    progress_clear(&r.line);
+    stk_buffer_free(&r.file);
+    record_path_free(&r.path);
+    return code;
+}
+
+static void print_report(const char *folder, const extract_counts *n, bool as_json, double seconds)
 {
     char size[CLI_BYTES_TEXT];
-    if (!r->args->json) {
-        printf("%s: %" PRIu64 " files written, %s; %" PRIu64 " were there already; %" PRIu64 " skipped\n",
-               r->folder, r->written, cli_bytes_text(r->bytes, size), r->same, r->skipped);
+    if (!as_json) {
+        printf("%s: %" PRIu64 " files written, %s; %" PRIu64 " were there already; %" PRIu64 " skipped\n", folder,
+               n->written, cli_bytes_text(n->bytes, size), n->same, n->skipped);
         return;
     }
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
-    json_u64(&json, "written", r->written);
-    json_u64(&json, "same", r->same);
-    json_u64(&json, "skipped", r->skipped);
-    json_u64(&json, "bytes", r->bytes);
+    json_u64(&json, "written", n->written);
+    json_u64(&json, "same", n->same);
+    json_u64(&json, "skipped", n->skipped);
+    json_u64(&json, "bytes", n->bytes);
     json_real(&json, "seconds", seconds, 3);
     json_end(&json, '}');
     fputc('\n', stdout);
 }
 
-static int open_folder(extract_run *r)
+static int open_folder(extract_request *q)
 {
-    if (mkdir(r->folder, 0777) != 0 && errno != EEXIST)
-        return cli_error(r->command, "%s: cannot make the folder: %s", r->folder, strerror(errno));
-    r->folder_fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (r->folder_fd < 0) return cli_error(r->command, "%s: %s", r->folder, strerror(errno));
+    if (mkdir(q->folder, 0777) != 0 && errno != EEXIST)
+        return cli_error(q->command, "%s: cannot make the folder: %s", q->folder, strerror(errno));
+    q->folder_fd = open(q->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (q->folder_fd < 0) return cli_error(q->command, "%s: %s", q->folder, strerror(errno));
     return CLI_OK;
-}
-
-static int extract(const cli_command *command, const extract_args *args, char **items, int n_items)
-{
-    extract_run r = {.command = command, .args = args, .folder = items[1], .folder_fd = -1};
-    stk_error error = {0};
-    stk_dataset *dataset = NULL;
-    stk_status status = stk_dataset_open(items[0], &args->dataset, &dataset, &error);
-    if (status != STK_OK) return cli_fail(command, status, &error);
-    r.dataset = dataset;
-    progress_start(&r.line, args->progress);
-    int code = open_folder(&r);
-    if (code == CLI_OK) code = extract_all(&r, items + 2, n_items - 2);
-    progress_clear(&r.line);
-    if (code == CLI_OK || code == CLI_SKIPPED) print_report(&r, progress_now_s() - r.line.started_s);
-    if (r.folder_fd >= 0) close(r.folder_fd);
-    stk_buffer_free(&r.file);
-    record_path_free(&r.path);
-    stk_dataset_close(&dataset);
-    return code;
-}
-
-int extract_to_folder(const cli_command *command, const stk_dataset_options *dataset, char *path, char *folder,
-                      bool force)
-{
-    extract_args args = {.dataset = *dataset, .force = force, .progress = -1};
-    char *items[2] = {path, folder};
-    return extract(command, &args, items, 2);
 }
 
 static int run(int argc, char **argv)
 {
     extract_args args = {.progress = -1};
     cli_operands operands;
+    stk_error error = {0};
+    stk_dataset *dataset = NULL;
+    extract_counts counts = {0};
     stk_dataset_options_init(&args.dataset);
     int code = cli_parse(&command_extract, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    return extract(&command_extract, &args, operands.items, operands.n);
+    double started = progress_now_s();
+    stk_status status = stk_dataset_open(operands.items[0], &args.dataset, &dataset, &error);
+    if (status != STK_OK) return cli_fail(&command_extract, status, &error);
+    extract_request request = {.command = &command_extract, .dataset = dataset, .folder = operands.items[1],
+                               .folder_fd = -1, .force = args.force, .progress = args.progress};
+    catch_interrupts();
+    code = open_folder(&request);
+    if (code == CLI_OK) code = extract_records(&request, operands.items + 2, operands.n - 2, &counts);
+    if (counts.interrupted)
+        cli_note(&command_extract, "interrupted; %" PRIu64 " files were written to %s, each of them whole; the same "
+                 "command goes on from here", counts.written, request.folder);
+    if (code == CLI_OK || code == CLI_SKIPPED)
+        print_report(request.folder, &counts, args.json, progress_now_s() - started);
+    if (request.folder_fd >= 0) close(request.folder_fd);
+    stk_dataset_close(&dataset);
+    return code;
 }

@@ -33,7 +33,7 @@ extern const cli_command command_stage;
 #define OPTION_CHUNK_IMAGES(T, member)                                                                       \
     {                                                                                                        \
         .kind = CLI_U32, .name = "chunk-images", .argument = "N", .offset = offsetof(T, member), .min = 1,    \
-        .max = 1e6, .help = "HDF5: images in a chunk. Default about 1 MiB a chunk."                          \
+        .max = 1e6, .help = "HDF5, raw images of one size: images in a chunk. Default about 1 MiB a chunk."                          \
     }
 /* Which parts of an HDF5 file are meant; `member` is an stk_dataset_options. */
 #define OPTIONS_HDF5(T, member)                                                                              \
@@ -73,9 +73,32 @@ extern const cli_command command_stage;
         .kind = CLI_HEADING                                                                                  \
     }
 
-/* All records of the data set at path as files below folder, told in the name of `command` (cmd_extract.c). */
-int extract_to_folder(const cli_command *command, const stk_dataset_options *dataset, char *path, char *folder,
-                      bool force);
+/* Records as files below a folder, told in the name of `command` (cmd_extract.c). */
+typedef struct extract_request {
+    const cli_command *command;
+    const stk_dataset *dataset;
+    const char *folder; /* its name in what is told */
+    int folder_fd;
+    bool force;
+    bool stop_at_bad; /* a record that cannot be read or written ends all; else it is told and left out */
+    int progress;
+    void (*skipped)(void *user, uint64_t number, const char *reason); /* NULL */
+    void *user;
+} extract_request;
+
+typedef struct extract_counts {
+    uint64_t written, same, skipped, bytes;
+    bool interrupted;
+    bool stopped; /* by a bad record, which was told */
+} extract_counts;
+
+/* Writes the records with these numbers, all when there are none. Looks at interrupted(). Returns an exit code; what ended
+ * it was told, but for an interrupt. */
+int extract_records(const extract_request *request, char **numbers, int n_numbers, extract_counts *counts);
+
+/* All records into the folder out: one that is not there yet appears whole or not at all, one that is there gets file after
+ * file (export_folder.c). Sets the request's folder. As extract_records, and tells of interrupts. */
+int export_to_folder(extract_request *request, const char *out, extract_counts *counts);
 
 /* A cli_parse_fn for --range; its target is an stk_dataset_options. */
 const char *parse_value_range(void *target, const char *value);

@@ -97,6 +97,10 @@ static stk_status set_shape(stk_hdf5_writer *w, const stk_hdf5_writer_options *o
         /* HDF5 1.x limits a chunk to 4 GiB - 1. */
         if (image > UINT32_MAX / s->chunk_images)
             return stk_fail(error, STK_ERR_ARGUMENT, "--chunk-images %u: a chunk would be over 4 GiB", s->chunk_images);
+    } else if (o->chunk_images > 0) {
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "--chunk-images %u: only for images of one size stored raw, as stoker pack --resize exact=WxH --encode raw makes them",
+                        o->chunk_images);
     }
     STK_TRY(parse_filter(s, o->filter, error));
     s->head_bytes = stk_hdf5_head_bytes(s, w->max_records);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -179,3 +180,48 @@ def test_export_names_itself_and_refuses_itself(tmp_path: Path) -> None:
         f["a"], f["b"] = np.zeros((4, 2, 3), np.float32), np.ones((4, 2, 3), np.float32)
     command("export", "--dataset", "b", tmp_path / "two.h5", tmp_path / "two")  # options reach the folder too
     assert all(np.load(p).max() == 1 for p in (tmp_path / "two").iterdir())
+
+
+@pytest.mark.parametrize("bad", [[0], [4, 5], [N - 1]])
+@pytest.mark.parametrize("kind", ["images", "arrays", "shapes"])
+def test_export_leaves_out_what_is_damaged(tmp_path: Path, kind: str, bad: list[int]) -> None:
+    """Layout, rows and columns are those of the records that are left; h5py and tarfile see these."""
+    rng = np.random.default_rng(5)
+    for i in range(N):
+        (tmp_path / "src" / f"c{i % 2}").mkdir(parents=True, exist_ok=True)
+        place = tmp_path / "src" / f"c{i % 2}" / f"{i:03}"
+        if kind == "images":
+            Image.fromarray(rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)).save(place.with_suffix(".png"))
+        else:
+            shape = (5, 4) if kind == "arrays" or i % 3 else (4, 5)
+            np.save(place.with_suffix(".npy"), rng.normal(size=shape).astype(np.float32))
+    stoker.pack(tmp_path / "src", tmp_path / "x.stk", encode="raw" if kind == "images" else "auto")
+    good = stoker.open(tmp_path / "x.stk")
+    left = [i for i in range(N) if i not in bad]
+    want = {good.path(i): good.payload(i) for i in left}
+    labels = [good[i].label for i in left]
+    content = bytearray((tmp_path / "x.stk").read_bytes())
+    for i in bad:
+        offset = good.info(i).offset
+        assert offset is not None
+        content[offset + good.info(i).n_bytes - 1] ^= 1
+    (tmp_path / "x.stk").write_bytes(content)
+    for out in ("x.h5", "x.tar", "folder"):
+        run = command("export", "--on-bad", "error", tmp_path / "x.stk", tmp_path / out, code=1)
+        assert f"record {bad[0]} " in run.stderr and not (tmp_path / out).exists()
+        run = command("export", "--on-bad", "skip", "--json", tmp_path / "x.stk", tmp_path / out, code=2)
+        report = json.loads(run.stdout)
+        assert (report["records"], report["skipped"]) == (N - len(bad), len(bad))
+        assert [entry["record"] for entry in report["left_out"]] == bad
+        assert all(f"stoker export: {entry['reason']}\n" in run.stderr for entry in report["left_out"])
+    back = stoker.open(tmp_path / "x.h5")
+    assert {back.path(i): back.payload(i) for i in range(len(back))} == want
+    with h5py.File(tmp_path / "x.h5") as f:
+        assert f["labels"][...].tolist() == labels
+        if kind == "images":
+            assert f["images"].shape == (len(left), 20, 30, 3)
+        if kind == "arrays":
+            assert f["data"].shape == (len(left), 5, 4)
+    with tarfile.open(tmp_path / "x.tar") as tar:
+        assert sorted({int(name.split(".")[0]) for name in tar.getnames()}) == left
+    assert len([p for p in (tmp_path / "folder").rglob("*") if p.is_file()]) == len(left)

@@ -12,12 +12,12 @@ begin() {
     pid=$!
     until [ -e "$1.tmp.$pid" ] || ! kill -0 $pid; do sleep 0.001; done
 }
-for out in out.tar out.h5; do
+for out in out.tar out.h5 out.d; do
     begin $out
     kill -INT $pid
     wait $pid
     echo "exit $?"
-    ls out.*
+    ls -d out.*
     begin $out
     kill -STOP $pid
     stoker export x.stk $out 2>/dev/null
@@ -30,6 +30,24 @@ for out in out.tar out.h5; do
     echo left >$out.tmp.123.meta
     stoker export x.stk $out 2>/dev/null
     echo "exit $?"
-    ls out.*
-    rm out.*
+    [ -d $out ] && find $out -type f | wc -l
+    ls -d out.*
+    rm -r out.*
 done
+# A folder that is there already gets file after file; each of them is whole.
+mkdir there
+stoker export x.stk there &
+pid=$!
+until [ -d there/a ] || ! kill -0 $pid; do sleep 0.001; done
+kill -INT $pid
+wait $pid
+echo "exit $?"
+stoker export x.stk there && find there -type f | wc -l
+# So does extract, which the same command goes on with.
+stoker extract x.stk into &
+pid=$!
+until [ -d into/a ] || ! kill -0 $pid; do sleep 0.001; done
+kill -TERM $pid
+wait $pid
+echo "exit $?"
+stoker extract x.stk into >/dev/null && diff -r there into && echo "alike"
