@@ -23,7 +23,7 @@ with one line of counts. Without names: all groups but slow and fuzz.
   symbols     the library exports stk_ only, and all that the headers declare
   consumer    outside projects against the installed library: find_package, pkg-config, shared and static
   clang       clang builds everything without a warning, and the unit tests pass
-  asan        unit tests and command-line cases under address and undefined-behaviour sanitizers
+  asan        unit tests, command-line cases and Python's lifetimes under address and undefined-behaviour sanitizers
   tsan        tests with threads under ThreadSanitizer, with 2 and with 4 threads
   valgrind    the command and some unit tests under valgrind
   python      the wheel in bare environments; pixels against Pillow 13 and 12.3; the corpus
@@ -318,11 +318,21 @@ group_clang() {
 
 group_asan() {
     # gcc's instrumentation makes warnings of its own; the main and clang trees hold the code to none.
+    local python=() exe
+    if run "Python environment" tests/python/sanitized.sh python; then
+        exe=$(tail -n 1 "$logs/asan-Python_environment.log")
+        python=(-DSTOKER_PYTHON=ON "-DPython_EXECUTABLE=$exe")
+    fi
     build asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSTOKER_SANITIZE="address;undefined" -DSTOKER_CUDA=OFF \
-        -DSTOKER_WERROR=OFF || return
+        -DSTOKER_WERROR=OFF "${python[@]}" || return
     export UBSAN_OPTIONS=print_stacktrace=1
     ctest_in asan -L unit -LE slow
     cli_cases build/asan
+    if [ ${#python[@]} -gt 0 ]; then
+        local xml=$PWD/$logs/asan-python.xml
+        tests/python/sanitized.sh test build/asan --junitxml="$xml" >"$logs/asan-python.log" 2>&1
+        from_junit python "$xml"
+    fi
 }
 
 group_tsan() {
