@@ -332,6 +332,7 @@ static stk_status prepare(pack *p, const char *src, const char *dst, const lesso
 {
     STK_TRY(stk_hdf5_wanted(dst, &p->options, &p->hdf5, error));
     STK_TRY(stk_pack_source_find(src, dst, &p->options, &p->source, error));
+    STK_TRY(stk_pack_source_check_options(&p->source, &p->options, error));
     STK_TRY(lock_place(p, dst, error));
     if (!stk_report_tick(&p->report, true)) return stk_fail(error, STK_ERR_CANCELLED, "cancelled");
     stk_scan_watch watch = {.seen = tick_scan, .user = p};

@@ -134,6 +134,9 @@ stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack
         return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
     }
     if (out->manifest == NULL) STK_TRY(refuse_inside(src, dst, error));
+    if (o->root != NULL && src != NULL && out->manifest != src)
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "--root and SRC both name a folder for the manifest's paths: %s and %s; give one", o->root, src);
     if (o->root != NULL)
         out->root = strdup(o->root);
     else if (src != NULL && out->manifest != src)
@@ -141,6 +144,32 @@ stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack
     else
         out->root = folder_of(out->manifest);
     return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
+}
+
+stk_status stk_pack_source_check_options(const stk_pack_source *source, const stk_pack_options *o, stk_error *error)
+{
+    const stk_dataset_options *h = o->source;
+    bool manifest = source->manifest != NULL, hdf5 = source->store != NULL && !source->tar;
+    const char *kind = source->tar ? "a tar" : hdf5 ? "an HDF5 file" : manifest ? "a manifest" : "a folder";
+    const struct {
+        const char *name;
+        bool given;
+    } of_manifest[] = {{"root", o->root != NULL},
+                       {"path-column", o->path_column != NULL},
+                       {"label-column", o->label_column != NULL},
+                       {"column", o->n_column_types > 0}},
+      of_hdf5[] = {{"dataset", h != NULL && h->hdf5_images != NULL},
+                   {"labels", h != NULL && h->hdf5_labels != NULL},
+                   {"arrays", h != NULL && h->hdf5_arrays},
+                   {"range", h != NULL && (h->range_min != 0 || h->range_max != 0)}};
+    for (size_t i = 0; !manifest && i < sizeof of_manifest / sizeof *of_manifest; i++)
+        if (of_manifest[i].given)
+            return stk_fail(error, STK_ERR_ARGUMENT, "--%s is for a manifest (a .csv or .jsonl file); SRC is %s",
+                            of_manifest[i].name, kind);
+    for (size_t i = 0; !hdf5 && i < sizeof of_hdf5 / sizeof *of_hdf5; i++)
+        if (of_hdf5[i].given)
+            return stk_fail(error, STK_ERR_ARGUMENT, "--%s is for an HDF5 file; SRC is %s", of_hdf5[i].name, kind);
+    return STK_OK;
 }
 
 void stk_pack_source_free(stk_pack_source *source)

@@ -21,6 +21,9 @@ stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack
                                 stk_pack_source *out, stk_error *error);
 void stk_pack_source_free(stk_pack_source *source);
 
+/* Refuses options that mean nothing for a source of this kind: whoever gives them expects something else to be packed. */
+stk_status stk_pack_source_check_options(const stk_pack_source *source, const stk_pack_options *options, stk_error *error);
+
 /* The list of files. STK_ERR_NOT_FOUND when it is empty. */
 stk_status stk_pack_source_list(const stk_pack_source *source, const stk_pack_options *options,
                                 stk_scan_watch watch, stk_sources *out, stk_error *error);

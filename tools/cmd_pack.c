@@ -531,6 +531,8 @@ static void note_unused(const stk_pack_options *o, const char *dst)
         cli_note(&command_pack, "--tile has no effect here: no tiles are made with this --encode");
     if (o->shard_bytes != 0 && !shards)
         cli_note(&command_pack, "--shard-size has no effect here: %s is one file; write %s/ for a folder of shards", dst, dst);
+    if (o->rehash && !o->force)
+        cli_note(&command_pack, "--rehash has no effect here: without --force nothing is taken over from an older pack");
 }
 
 static void fill_unsaid(stk_pack_options *o, const stk_pack_options *defaults)

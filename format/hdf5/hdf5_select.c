@@ -182,6 +182,15 @@ static stk_status select_own(const stk_h5_plan *plan, const char *path, stk_h5_s
     return STK_OK;
 }
 
+/* A range that maps nothing is a slip: of the data set, or of what the file is. */
+static stk_status check_range(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
+                              const stk_h5_selection *s, stk_error *error)
+{
+    if (s->convert || (o->range_min == 0 && o->range_max == 0)) return STK_OK;
+    return stk_fail(error, STK_ERR_ARGUMENT, "%s: --range is for pixels that are not uint8; '%s' has none", path,
+                    stk_h5_datasets(plan)[s->images].name);
+}
+
 /* A data set whose bytes are not in this file; STK_H5_NONE. */
 static uint32_t first_elsewhere(const stk_h5_plan *plan)
 {
@@ -195,7 +204,11 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
 {
     *s = (stk_h5_selection){.labels = STK_H5_NONE};
     bool as_stored = !o->hdf5_arrays || stk_h5_find(plan, "images") == STK_H5_NONE;
-    if (plan->own && o->hdf5_images == NULL && as_stored) return select_own(plan, path, s, error);
+    if (plan->own && o->hdf5_images == NULL && as_stored) {
+        STK_TRY(select_own(plan, path, s, error));
+        STK_TRY(check_range(plan, o, path, s, error));
+        return o->hdf5_labels != NULL ? choose_labels(plan, o, path, s, error) : STK_OK;
+    }
     char what[STK_H5_NAME + 100] = "no data set in it looks like images or arrays; name one with --dataset PATH";
     s->images = o->hdf5_images != NULL ? stk_h5_find(plan, o->hdf5_images) : guess_images(plan, o);
     if (o->hdf5_images != NULL) snprintf(what, sizeof what, "no data set '%.80s' for --dataset", o->hdf5_images);
@@ -209,6 +222,7 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
     if (s->kind == 0 || d->rank == 0 || d->dims[0] == 0)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: data set '%s' holds neither images nor arrays of numbers with at most %d dimensions",
                         path, d->name, STK_H5_MAX_RANK);
+    STK_TRY(check_range(plan, o, path, s, error));
     s->n_rows = d->dims[0];
     if (s->kind == STK_H5_PIXELS_NHWC || s->kind == STK_H5_PIXELS_NCHW) {
         bool first = s->kind == STK_H5_PIXELS_NCHW;

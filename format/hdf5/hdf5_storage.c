@@ -234,9 +234,11 @@ static stk_status open_payload(h5_storage *s, stk_error *error)
     return k->kind == STK_H5_ARRAYS ? describe_array(s, error) : STK_OK;
 }
 
+/* The names are those of "labels"; numbers of another data set mean something else. */
 static stk_status copy_classes(h5_storage *s, stk_error *error)
 {
-    uint32_t n = s->plan->n_classes, width = s->plan->class_width;
+    bool theirs = !s->plan->own || s->selection.labels == stk_h5_find(s->plan, "labels");
+    uint32_t n = theirs ? s->plan->n_classes : 0, width = s->plan->class_width;
     s->class_names = calloc((size_t)n + 1, sizeof *s->class_names);
     if (s->class_names == NULL) return stk_fail_memory(error, "class names");
     for (; s->base.n_classes < n; s->base.n_classes++) {

@@ -134,7 +134,8 @@ typedef struct stk_pack_report {
 
 /* Packs src (a folder, .csv/.jsonl manifest, .tar, .h5) into dst. dst appears whole or not at all; lists of
  * left-out files are written to DST.report.jsonl. report may be NULL. Status STK_OK also when files were
- * skipped (report->skipped > 0). Not to be called twice at once for one dst (STK_ERR_BUSY).
+ * skipped (report->skipped > 0). Not to be called twice at once for one dst (STK_ERR_BUSY). Options of another kind of
+ * src are STK_ERR_ARGUMENT: path_column, label_column, root and column_types are a manifest's, `source` an HDF5 file's.
  *
  * With `append` the records of src become new shards behind those of dst, a folder, and dataset.json is replaced last:
  * readers that have dst open keep what they opened, and after any error dst is as it was. Classes are joined by name,

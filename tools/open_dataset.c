@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening DST as the command line says. Options of another kind of data set are refused: whoever gives them takes DST for
+ * what it is not. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+
+static stk_status refuse(stk_error *error, const char *path, const char *option, const char *what)
+{
+    error->status = STK_ERR_ARGUMENT;
+    snprintf(error->text, sizeof error->text, "%s: --%s is for %s", path, option, what);
+    return error->status;
+}
+
+static const char *hdf5_option(const stk_dataset_options *o)
+{
+    if (o->hdf5_images != NULL) return "dataset";
+    if (o->hdf5_labels != NULL) return "labels";
+    if (o->hdf5_arrays) return "arrays";
+    return o->range_min != 0 || o->range_max != 0 ? "range" : NULL;
+}
+
+stk_status open_dataset(const char *path, const stk_dataset_options *options, stk_dataset **out, stk_error *error)
+{
+    struct stat st;
+    *out = NULL;
+    if (options->salvage && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return refuse(error, path, "salvage", "a single .stk file; give the damaged shard of the folder");
+    stk_status status = stk_dataset_open(path, options, out, error);
+    if (status != STK_OK) return status;
+    bool hdf5 = strcmp(stk_dataset_container(*out), "hdf5") == 0;
+    const char *option = hdf5_option(options);
+    if (hdf5 && options->salvage)
+        status = refuse(error, path, "salvage", "a .stk file; this is HDF5");
+    else if (!hdf5 && option != NULL)
+        status = refuse(error, path, option, "an HDF5 file; this is none");
+    if (status != STK_OK) stk_dataset_close(out);
+    return status;
+}
