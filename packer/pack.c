@@ -123,8 +123,11 @@ static stk_status open_output(pack *p, stk_error *error)
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
+    const char *list = p->source.manifest != NULL ? p->source.manifest : p->source.root;
     if (p->sources.label_note != NULL)
-        STK_TRY(stk_report_note(&p->report, p->source.manifest, "label", p->sources.label_note, error));
+        STK_TRY(stk_report_note(&p->report, list, "label", p->sources.label_note, error));
+    if (p->sources.member_note != NULL)
+        STK_TRY(stk_report_note(&p->report, list, "members", p->sources.member_note, error));
     stk_hdf5_sink_options hdf5 = {
         .max_records = p->end - p->first,
         .size = p->size,

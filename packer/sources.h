@@ -50,8 +50,9 @@ typedef struct stk_sources {
     bool has_labels;
     char **class_names; /* raw bytes, in label order; owned */
     uint32_t n_classes;
-    uint64_t n_special; /* sockets, pipes, devices: never opened, counted as ignored */
-    char *label_note;   /* one sentence about the manifest's labels that its user should know; owned; NULL: nothing */
+    uint64_t n_special; /* sockets, pipes, devices; of a tar: members of no use. Never opened, counted as ignored */
+    char *label_note;   /* one sentence about the labels that the manifest's or tar's user should know; owned; NULL: nothing */
+    char *member_note;  /* one about what was left out of a tar; the same */
     bool confined;      /* symbolic links must not lead out of the root (manifests) */
     struct stk_source_store *store; /* owned; NULL: entries are files below the root */
     /* Manifests and stores only: per entry, else NULL. */

@@ -19,7 +19,7 @@
 #include "format/spool.h"
 #include "packer/table.h"
 
-enum { READ_STEP = 256 << 10, MAX_SIDE = 1 << 20, N_SIDES = 2 };
+enum { READ_STEP = 256 << 10, MAX_SIDE = 1 << 20, N_SIDES = 2, MAX_KINDS = 5, MAX_KIND = 24 };
 static const char *const SIDES[N_SIDES] = {"json", "txt"};
 
 typedef struct store_tar {
@@ -42,6 +42,10 @@ typedef struct listing {
     store_tar *store;
     stk_buffer names, labels;
     uint64_t n, n_labels;
+    uint64_t n_untaken;                  /* members of no use here */
+    uint64_t n_lonely;                   /* samples without a picture */
+    char kinds[MAX_KINDS][MAX_KIND];     /* of the untaken: the first few different ends of names */
+    uint32_t n_kinds;
     sample current;
     bool has_side[N_SIDES];
     stk_table *table;
@@ -85,6 +89,9 @@ static stk_status end_sample(listing *l, stk_error *error)
 {
     sample *s = &l->current;
     if (s->picture == NULL) {
+        bool had_some = s->label >= 0;
+        for (int k = 0; k < N_SIDES; k++) had_some |= s->side[k] != NULL;
+        l->n_lonely += had_some;
         clear_sample(s);
         return STK_OK;
     }
@@ -92,6 +99,7 @@ static stk_status end_sample(listing *l, stk_error *error)
     STK_TRY(stk_buffer_append(&l->store->ends, &end, sizeof end, error));
     STK_TRY(stk_buffer_append(&l->names, s->picture, strlen(s->picture) + 1, error));
     STK_TRY(stk_buffer_append(&l->labels, &s->label, sizeof s->label, error));
+    l->n_labels += s->label >= 0;
     for (int k = 0; k < N_SIDES; k++) {
         bool is_null = s->side[k] == NULL;
         STK_TRY(stk_table_column_add(&l->table->columns[k], is_null ? "" : s->side[k], s->n_side[k], is_null, error));
@@ -102,7 +110,7 @@ static stk_status end_sample(listing *l, stk_error *error)
     return STK_OK;
 }
 
-static stk_status read_side(struct archive *a, char **out, size_t *n_out, stk_error *error)
+static stk_status read_side(struct archive *a, const char *name, char **out, size_t *n_out, stk_error *error)
 {
     char *text = malloc(MAX_SIDE + 1);
     if (text == NULL) return stk_fail_memory(error, "a tar member");
@@ -110,6 +118,11 @@ static stk_status read_side(struct archive *a, char **out, size_t *n_out, stk_er
     if (n < 0) {
         free(text);
         return stk_fail(error, STK_ERR_CORRUPT, "%s", archive_error_string(a));
+    }
+    char more;
+    if (n == MAX_SIDE && archive_read_data(a, &more, 1) > 0) {
+        free(text);
+        return stk_fail(error, STK_ERR_LIMIT, "%s: over 1 MiB, more than a column takes; leave it out of the tar", name);
     }
     text[n] = '\0';
     free(*out);
@@ -144,16 +157,24 @@ static stk_status read_label(listing *l, struct archive *a, stk_error *error)
 {
     char *text = NULL, *end = NULL;
     size_t n = 0;
-    STK_TRY(read_side(a, &text, &n, error));
+    STK_TRY(read_side(a, l->current.key, &text, &n, error));
     long long value = strtoll(text, &end, 10);
     end += strspn(end, " \t\r\n");
     bool ok = n > 0 && *end == '\0' && value >= 0;
-    if (ok) {
-        l->current.label = value;
-        l->n_labels++;
-    }
+    if (ok) l->current.label = value;
     free(text);
     return ok ? STK_OK : stk_fail(error, STK_ERR_UNSUPPORTED, "%s.cls: is no class number", l->current.key);
+}
+
+static void count_untaken(listing *l, const char *end)
+{
+    char kind[MAX_KIND];
+    snprintf(kind, sizeof kind, "%s", end != NULL ? end : "without an extension");
+    l->n_untaken++;
+    l->sources->n_special++;
+    for (uint32_t k = 0; k < l->n_kinds; k++)
+        if (strcmp(l->kinds[k], kind) == 0) return;
+    if (l->n_kinds < MAX_KINDS) memcpy(l->kinds[l->n_kinds++], kind, sizeof kind);
 }
 
 static stk_status take_member(listing *l, struct archive *a, const char *name, stk_error *error)
@@ -170,8 +191,9 @@ static stk_status take_member(listing *l, struct archive *a, const char *name, s
     }
     if (dot != NULL && strcmp(dot, ".cls") == 0) return read_label(l, a, error);
     for (int k = 0; dot != NULL && k < N_SIDES; k++)
-        if (strcmp(dot + 1, SIDES[k]) == 0) return read_side(a, &s->side[k], &s->n_side[k], error);
+        if (strcmp(dot + 1, SIDES[k]) == 0) return read_side(a, name, &s->side[k], &s->n_side[k], error);
     if (s->picture == NULL && is_picture_name(name)) return read_picture(l, a, name, error);
+    if (base[0] != '.') count_untaken(l, dot); /* .DS_Store and the like are nobody's loss */
     return STK_OK;
 }
 
@@ -187,7 +209,7 @@ static stk_status read_all(listing *l, const char *path, stk_error *error)
     while (rc == ARCHIVE_OK && (rc = archive_read_next_header(a, &entry)) == ARCHIVE_OK) {
         const char *name = archive_entry_pathname(entry);
         if (name == NULL || archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != NULL) {
-            l->sources->n_special++;
+            if (name != NULL && archive_entry_filetype(entry) != AE_IFDIR) count_untaken(l, "links and the like");
             continue;
         }
         while (name[0] == '/' || (name[0] == '.' && name[1] == '/')) name++;
@@ -209,53 +231,75 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Folders as classes: each sample's innermost folder. */
+/* What of the tar is not in the output, and which records have no label, in a sentence each. */
+static stk_status take_notes(listing *l, stk_error *error)
+{
+    char text[400];
+    int at = 0;
+    if (l->n_untaken > 0) {
+        at = snprintf(text, sizeof text, "%llu members were left out, being no first picture, .cls, .json or .txt of a sample:",
+                      (unsigned long long)l->n_untaken);
+        for (uint32_t k = 0; k < l->n_kinds; k++)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s %s", k > 0 ? "," : "", l->kinds[k]);
+    }
+    if (l->n_lonely > 0)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s%llu samples have no picture; members of a sample must follow each other in the tar",
+                       at > 0 ? "; " : "", (unsigned long long)l->n_lonely);
+    if (at > 0 && (l->sources->member_note = strdup(text)) == NULL) return stk_fail_memory(error, "a note");
+    if (l->n_labels == 0 || l->n_labels == l->n) return STK_OK;
+    snprintf(text, sizeof text, "%llu of %llu samples have no .cls: they get no label",
+             (unsigned long long)(l->n - l->n_labels), (unsigned long long)l->n);
+    l->sources->label_note = strdup(text);
+    return l->sources->label_note != NULL ? STK_OK : stk_fail_memory(error, "a note");
+}
+
+/* Folders as classes: each sample's innermost folder. Without any there are no labels; a picture beside the folders is none
+ * of the data set, as in a folder of class folders. */
 static stk_status label_by_folder(listing *l, stk_error *error)
 {
     stk_sources *out = l->sources;
     char **folders = calloc((size_t)l->n + 1, sizeof *folders);
-    if (folders == NULL) return stk_fail_memory(error, "class names");
+    char **names = calloc((size_t)l->n + 1, sizeof *names);
+    uint8_t *states = calloc((size_t)l->n + 1, sizeof *states);
     stk_status status = STK_OK;
-    bool all = true;
-    uint64_t n = 0;
+    uint32_t n = 0, kept = 0;
+    if (folders == NULL || names == NULL || states == NULL) goto no_memory;
     const char *name = (const char *)l->names.data;
-    for (; n < l->n; n++, name += strlen(name) + 1) {
+    for (uint64_t i = 0; i < l->n; i++, name += strlen(name) + 1) {
         const char *slash = strrchr(name, '/');
-        all = all && slash != NULL;
-        folders[n] = strndup(name, slash != NULL ? (size_t)(slash - name) : 0);
-        if (folders[n] == NULL) {
-            status = stk_fail_memory(error, "class names");
-            goto cleanup;
-        }
+        states[i] = slash == NULL ? STK_SOURCE_NO_CLASS : STK_SOURCE_FILE;
+        if (slash == NULL) continue;
+        folders[i] = strndup(name, (size_t)(slash - name));
+        if (folders[i] == NULL) goto no_memory;
+        names[n++] = folders[i];
     }
-    if (!all) goto cleanup;
-    out->class_names = calloc((size_t)n + 1, sizeof *out->class_names);
-    if (out->class_names == NULL) {
-        status = stk_fail_memory(error, "class names");
-        goto cleanup;
+    if (n == 0) goto cleanup;
+    qsort(names, n, sizeof *names, compare_names);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || strcmp(names[kept - 1], names[i]) != 0) names[kept++] = names[i];
+    out->class_names = calloc((size_t)kept + 1, sizeof *out->class_names);
+    if (out->class_names == NULL) goto no_memory;
+    for (; out->n_classes < kept; out->n_classes++) {
+        out->class_names[out->n_classes] = strdup(names[out->n_classes]);
+        if (out->class_names[out->n_classes] == NULL) goto no_memory;
     }
-    memcpy(out->class_names, folders, (size_t)n * sizeof *folders);
-    qsort(out->class_names, (size_t)n, sizeof *out->class_names, compare_names);
-    uint32_t kept = 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (i == 0 || strcmp(out->class_names[kept - 1], out->class_names[i]) != 0)
-            out->class_names[kept++] = out->class_names[i];
-    for (uint32_t k = 0; k < kept; k++) { /* copies: the others are freed below */
-        out->class_names[k] = strdup(out->class_names[k]);
-        if (out->class_names[k] == NULL) {
-            status = stk_fail_memory(error, "class names");
-            goto cleanup;
-        }
-        out->n_classes = k + 1;
-    }
-    for (uint64_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; i < l->n; i++) {
+        if (folders[i] == NULL) continue;
         char **found = bsearch(&folders[i], out->class_names, kept, sizeof *found, compare_names);
         out->labels[i] = found - out->class_names;
     }
     out->has_labels = true;
+    out->states = states;
+    states = NULL;
+    goto cleanup;
+no_memory:
+    status = stk_fail_memory(error, "class names");
 cleanup:
-    for (uint64_t i = 0; i < n; i++) free(folders[i]);
+    for (uint64_t i = 0; folders != NULL && i < l->n; i++) free(folders[i]);
     free(folders);
+    free(names);
+    free(states);
     return status;
 }
 
@@ -327,6 +371,7 @@ stk_status stk_store_tar(const char *path, const char *beside, stk_sources *out,
     out->has_labels = l.n_labels > 0;
     if (l.n_labels == 0) STK_GOTO(label_by_folder(&l, error));
     STK_GOTO(take_table(&l, error));
+    STK_GOTO(take_notes(&l, error));
     out->root = strdup(path);
     if (out->root == NULL) status = stk_fail_memory(error, "a path");
 cleanup:
