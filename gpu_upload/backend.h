@@ -16,7 +16,7 @@
 #include "gpu_upload/gpu_batch.h"
 #include "gpu_upload/hd_direct.h"
 
-enum { STK_GPU_BACKEND_VERSION = 3 };
+enum { STK_GPU_BACKEND_VERSION = 4 };
 
 typedef struct stk_gpu_device stk_gpu_device;
 

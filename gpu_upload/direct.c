@@ -35,6 +35,7 @@ static void fill_common(const stk_loader_options *o, const stk_gather_entry *e, 
     const stk_transform *t = &o->transform;
     *d = (stk_gpu_direct){.resident = memory,
                           .n_views = o->n_views,
+                          .first_view = o->first_view,
                           .seed = o->seed,
                           .width = e->width,
                           .height = e->height,

@@ -17,7 +17,7 @@ typedef struct stk_gpu_direct {
     const uint64_t *places;      /* [records] of their first bytes in `resident` */
     const uint64_t *ids;         /* [n] */
     const uint32_t *occurrences; /* [n] */
-    uint32_t n, n_views;
+    uint32_t n, n_views, first_view;
     uint64_t seed, epoch;
     uint32_t width, height, channels; /* of the records */
     uint32_t moves; /* 1: the window's place is drawn, from -pad on */
@@ -39,7 +39,7 @@ typedef struct stk_hd_view {
 STK_HD stk_hd_view stk_hd_direct_view(const stk_gpu_direct *d, uint32_t entry)
 {
     const uint64_t id = d->ids[entry];
-    const uint32_t occurrence = d->occurrences[entry], view = entry % d->n_views;
+    const uint32_t occurrence = d->occurrences[entry], view = d->first_view + entry % d->n_views;
     stk_hd_view v = {0, 0, 0, 0};
     if (id == STK_HD_NO_SAMPLE) return v;
     v.rows = d->resident + d->places[id];

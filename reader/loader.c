@@ -155,6 +155,7 @@ static stk_status open_pipeline(stk_loader *l, const stk_dataset *dataset, const
     p->work = work;
     p->sampler = l->sampler;
     p->n_views = o->n_views;
+    p->first_view = o->first_view;
     p->on_bad = o->on_bad;
     p->log = o->log;
     p->log_user = o->log_user;

@@ -63,6 +63,8 @@ stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader
         return stk_fail(error, STK_ERR_ARGUMENT, "rank %u of world %u: rank must be 0 .. world - 1", o->rank,
                         o->world);
     if (o->n_views == 0) return stk_fail(error, STK_ERR_ARGUMENT, "n_views must be at least 1");
+    if ((uint64_t)o->first_view + o->n_views > UINT32_MAX / 2)
+        return stk_fail(error, STK_ERR_ARGUMENT, "first_view %u is too large", o->first_view);
     if ((uint64_t)o->batch_size * o->n_views > UINT32_MAX / 2)
         return stk_fail(error, STK_ERR_ARGUMENT, "batch_size %u times n_views %u is too large", o->batch_size,
                         o->n_views);

@@ -80,8 +80,8 @@ static size_t lay_out_entries(const stk_pipeline *p, stk_sampler_view *view, con
         stk_pick pick = stk_sampler_at(p->sampler, view, (share->first + j) % p->schedule.length);
         stk_status status = stk_dataset_row(p->env.dataset, pick.id, &row, NULL);
         for (uint32_t v = 0; v < p->n_views; v++) {
-            stk_work_item item = {.epoch = epoch, .id = pick.id, .occurrence = pick.occurrence, .view = v,
-                                  .row = &row, .width = width, .height = height};
+            stk_work_item item = {.epoch = epoch, .id = pick.id, .occurrence = pick.occurrence,
+                                  .view = p->first_view + v, .row = &row, .width = width, .height = height};
             size_t n_bytes = 0;
             if (status != STK_OK || p->work->size(&p->env, &item, &n_bytes, NULL) != STK_OK) n_bytes = 0;
             if (offsets != NULL) offsets[(size_t)j * p->n_views + v] = at;

@@ -66,7 +66,7 @@ typedef struct stk_pipeline {
     stk_work_env env;
     const stk_sampler *sampler;
     stk_schedule schedule;
-    uint32_t n_views, n_ahead;
+    uint32_t n_views, first_view, n_ahead;
     stk_on_bad on_bad;
     bool mixes; /* finished batches are mixed */
     const stk_column_plan *columns;

@@ -92,9 +92,10 @@ static stk_status run_views(stk_pipeline *p, stk_worker *w, stk_slot *slot, cons
         .height = slot->batch.height,
         .cursor = &slot->cursor,
     };
-    for (; item.view < p->n_views; item.view++) {
+    for (uint32_t v = 0; v < p->n_views; v++) {
         size_t n_bytes;
-        item.entry = s->number * p->n_views + item.view;
+        item.view = p->first_view + v;
+        item.entry = s->number * p->n_views + v;
         uint8_t *region = region_of(p, slot, item.entry, &n_bytes);
         STK_TRY(p->work->run(&p->env, w->bench, &item, region, n_bytes, error));
     }

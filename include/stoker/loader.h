@@ -80,6 +80,8 @@ typedef struct stk_loader_options {
     uint64_t n_draws;      /* STK_ORDER_WEIGHTED: samples an epoch; 0 = as many as there are */
     uint32_t repeats;      /* 1; repeated augmentation: each sample this many times an epoch */
     uint32_t n_views;      /* 1; views of each sample in a batch (contrastive learning) */
+    uint32_t first_view;   /* 0; number of the first of them: loaders of one order and seed that differ here and in their
+                              transform give further views of the same samples, of other sizes say */
     uint32_t page_window;  /* 64; STK_ORDER_PAGE: pages mixed at a time */
     uint32_t n_ahead;      /* 0 = auto (3); batches prepared ahead of the consumer */
     uint64_t read_ahead_bytes;      /* 0 = auto; budget of bytes asked for ahead of the decoders */
@@ -199,7 +201,7 @@ typedef struct stk_crop {
 } stk_crop;
 
 /* The crop of an entry of a batch, from what the batch says of it: a pure function, the same on every thread, rank
- * and device. view: the entry's number in the batch modulo n_views. Of the options transform and seed are used.
+ * and device. view: first_view and the entry's number in the batch modulo n_views. Of the options transform and seed are used.
  * Errors: STK_ERR_ARGUMENT, STK_ERR_UNSUPPORTED (an array). */
 STK_API STK_NODISCARD stk_status stk_loader_crop(const stk_dataset *dataset, const stk_loader_options *options,
                                                  uint64_t epoch, uint64_t sample_id, uint32_t occurrence,

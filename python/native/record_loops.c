@@ -123,8 +123,8 @@ stk_status stk_py_crops(const stk_dataset *dataset, const stk_loader_options *op
                         stk_error *error)
 {
     for (uint32_t i = 0; i < n; i++) {
-        stk_status status =
-            stk_loader_crop(dataset, options, epoch, ids[i], occurrences[i], i % n_views, &crops[i], error);
+        uint32_t view = options->first_view + i % n_views;
+        stk_status status = stk_loader_crop(dataset, options, epoch, ids[i], occurrences[i], view, &crops[i], error);
         if (status != STK_OK) {
             return status;
         }

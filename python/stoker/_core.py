@@ -176,8 +176,8 @@ def _plain(struct: Any, kind: str, skip: tuple[str, ...] = ()) -> dict[str, Unio
         if name in skip:
             continue
         value = getattr(struct, name)
-        if field.type.kind == "array":
-            out[name] = ffi.string(value).decode("utf-8", "replace")
+        if field.type.kind in ("array", "pointer"):
+            out[name] = "" if value == ffi.NULL else ffi.string(value).decode("utf-8", "replace")
         elif name.endswith("_ns"):
             out[name[:-3] + "_s"] = value / 1e9
         elif name.endswith("_ms"):

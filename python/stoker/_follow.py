@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from stoker._batch import BatchInfo
-from stoker._core import Core, HostCore, result
 from stoker._errors import ArgumentError, InternalError, call
 from stoker._memory import Memory
 from stoker._native import ffi, lib
@@ -19,89 +17,6 @@ if TYPE_CHECKING:
     from stoker._dataset import Dataset
 
 Convert = Callable[[Any], tuple[Any, BatchInfo]]
-
-
-class MaskedCore(Core):
-    """The images' core with one core a mask beside it. All have the same order, seed and geometry, which are
-    functions of (seed, epoch, sample id), so that batch i of one belongs to batch i of the others."""
-
-    def __init__(self, images: Core, masks: dict[str, HostCore], dataset_ids: dict[str, str]) -> None:
-        # Not Core's own __init__: this one opens nothing itself.
-        self.pid, self.dataset_c = images.pid, images.dataset_c
-        self._images, self._masks, self._dataset_ids = images, masks, dataset_ids
-        self._taken: Any = None  # of the images, while masks are still to come
-        self._got: dict[str, Any] = {}  # by name, of the masks
-
-    @property
-    def closing(self) -> bool:  # type: ignore[override]
-        return self._images.closing
-
-    def close(self) -> None:
-        for core in (self._images, *self._masks.values()):
-            core.close()
-
-    def check(self) -> None:
-        self._images.check()
-
-    def next(self) -> Any:
-        """(the images' slot, the masks' slots by name), None at the end of an epoch. What was there before a
-        TimeoutError, or Ctrl-C, is kept for the next call, so that all stay in step."""
-        if self._taken is None:
-            self._taken = self._images.take()
-        for name, core in self._masks.items():
-            if name not in self._got:
-                self._got[name] = core.take()
-        taken, got = self._taken, self._got
-        self._forget()
-        images = result(taken)  # a bad image's masks go with it, and the other way round
-        masks = {name: result(slot) for name, slot in got.items()}
-        return None if images is None else (images, masks)
-
-    def keep(self, slots: Any) -> None:
-        self._taken, self._got = slots
-
-    def _forget(self) -> None:
-        self._taken, self._got = None, {}
-
-    @property
-    def timeout_s(self) -> float:
-        return self._images.timeout_s
-
-    @timeout_s.setter
-    def timeout_s(self, seconds: float) -> None:
-        for core in (self._images, *self._masks.values()):
-            core.timeout_s = seconds
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def set_epoch(self, epoch: int) -> None:
-        self._forget()
-        for core in (self._images, *self._masks.values()):
-            core.set_epoch(epoch)
-
-    def state(self, taken: Any = None) -> str:
-        return self._images.state(taken or self._taken)
-
-    def restore(self, state: str) -> None:
-        self._forget()
-        self._images.restore(state)
-        for name, core in self._masks.items():
-            core.restore(json.dumps({**json.loads(state), "dataset": self._dataset_ids[name]}))
-
-    def stats(self) -> dict[str, Any]:
-        return self._images.stats()
-
-    def log_waiting(self) -> bool:
-        return any(core.log_waiting() for core in (self._images, *self._masks.values()))
-
-    def log_lines(self) -> list[str]:
-        return [line for core in (self._images, *self._masks.values()) for line in core.log_lines()]
-
-    @property
-    def images(self) -> Core:
-        """The core that the images come from."""
-        return self._images
 
 
 class MaskConverter:

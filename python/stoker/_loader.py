@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
-from stoker import _choices, _distributed, _follow, _torch_names
-from stoker._ahead import Ahead, Item
+from stoker import _choices, _distributed, _follow, _torch_names, _views
+from stoker._ahead import Ahead
 from stoker._batch import BatchInfo, Converter, Form, import_torch
 from stoker._core import Core, DeviceCore, HostCore, new_device_options
 from stoker._enums import DECODES, DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, RESIDENTS, constant
 from stoker._errors import ArgumentError, StateError, UnsupportedError
+from stoker._in_step import CoresInStep
 from stoker._native import ffi, lib
+from stoker._on_batch import Producer, as_it_is, run_after
 from stoker._transforms import AsStored, Boxes, Size, Transform
 from stoker._translated import Translated
 
@@ -29,45 +30,6 @@ if TYPE_CHECKING:
 
 # How C's remark begins that more batches are held than it has slots: with on_batch= it is we who hold them.
 _HOLDS_ALL = "the program holds all"
-
-
-class _Producer:
-    """Makes batches for the on_batch thread. Knows the C loader, not the Loader, which may be let go."""
-
-    def __init__(
-        self, core: Core, convert: Callable[[Any], tuple[Any, BatchInfo]], on_batch: Callable[[Any], Any]
-    ) -> None:
-        self._core, self._convert, self._on_batch = core, convert, on_batch
-        self._context = _stream_context(core)
-
-    def __call__(self) -> Item:
-        with self._context():
-            return self._produce()
-
-    def _produce(self) -> Item:
-        state = None
-        try:
-            slot = self._core.next()
-            if slot is None:
-                return Item(end=True)
-            state = self._core.state()
-            out, info = self._convert(slot)
-            return Item(value=(self._on_batch(out), info), state=state)
-        except BaseException as exception:  # the user's SystemExit too: it is for the loop, not for this thread
-            if self._core.closing:
-                return Item(end=True)  # the Loader was let go, at interpreter exit say
-            return Item(exception=exception, state=state or self._core.state())
-
-
-def _stream_context(core: Core) -> Callable[[], Any]:
-    """Makes the on_batch thread use the CUDA stream that is current here, where the loop runs."""
-    if isinstance(core, _follow.MaskedCore):
-        core = core.images
-    if not isinstance(core, DeviceCore) or core.torch is None:
-        return contextlib.nullcontext
-    torch = core.torch
-    stream = torch.cuda.current_stream()
-    return lambda: torch.cuda.stream(stream)
 
 
 class Loader:
@@ -118,6 +80,10 @@ class Loader:
         n_draws: samples an epoch with weights; None: as many as there are.
         repeats: repeated augmentation: each sample this many times an epoch.
         n_views: views of each sample; images is then a tuple of this many batches.
+        views: instead of transform and n_views: a transform for each view, of different sizes say
+            (``[Train(224)] * 2 + [Train(96)] * 6``, multi-crop). images is a tuple of one batch a view; labels,
+            ids and columns have one row a sample. Views next to each other with equal transforms are made by one C
+            loader, each with num_threads threads, batches prepared ahead and resident records of its own.
         rank, world: default: torch.distributed's, or RANK and WORLD_SIZE as torchrun sets them.
         num_threads: None: the CPUs that this process may really use (cgroup quota, affinity), less one.
         prefetch: batches prepared ahead; None: 3.
@@ -158,6 +124,7 @@ class Loader:
         n_draws: Optional[int] = None,
         repeats: int = 1,
         n_views: int = 1,
+        views: Optional[Sequence[Transform]] = None,
         rank: Optional[int] = None,
         world: Optional[int] = None,
         decode: str = "auto",
@@ -185,20 +152,26 @@ class Loader:
         }
         dataset = _torch_names.translate(torch_names, dataset, options)
         self._dataset = dataset
+        self._views: tuple[Transform, ...] = ()
+        if views is not None:
+            whole = sample_transform is not None
+            _views.check(views, transform=transform, n_views=n_views, on_bad=on_bad, per_sample=whole)
+            self._views, transform = tuple(views), views[0]
         self._transform = transform if transform is not None else AsStored()
         if not isinstance(self._transform, Transform):
             raise ArgumentError(
                 f"transform={transform!r}: give stoker.Train(224), Eval, PadCrop, Resize, Boxes or AsStored; "
                 "stoker.from_torchvision(compose) translates torchvision's"
             )
-        if isinstance(self._transform, Boxes):
-            self._transform._check(int(lib.stk_dataset_len(dataset._c())))
+        for shown in self._views or (self._transform,):
+            if isinstance(shown, Boxes):
+                shown._check(int(lib.stk_dataset_len(dataset._c())))
         if isinstance(self._transform, Translated):
             t = self._transform
             device = "cpu" if device is None else device
             dtype, norm = dtype or t.dtype, t.norm  # type: ignore[assignment]
             mean, std = mean if mean is not None else t.mean, std if std is not None else t.std
-            options["on_batch"] = _after(t.rest, on_batch) if t.rest else on_batch
+            options["on_batch"] = run_after(t.rest, on_batch) if t.rest else on_batch
         self._options = options
         self._order = _choices.order(options, order, self._transform)
         self._batch_size = _choices.batch_size(batch_size, dataset, options, repeats)
@@ -247,7 +220,7 @@ class Loader:
         self._generation += 1
         if self._on_batch is not None:
             self._ahead_state = self._core.state()
-            self._ahead = Ahead(_Producer(self._core, self._convert, self._on_batch))
+            self._ahead = Ahead(Producer(self._core, self._convert, self._on_batch))
         return LoaderIterator(self, self._generation)
 
     def __len__(self) -> int:
@@ -393,8 +366,13 @@ class Loader:
 
     @property
     def transform(self) -> Transform:
-        """The transform in use."""
+        """The transform in use; under views= the first one."""
         return self._transform
+
+    @property
+    def views(self) -> tuple[Transform, ...]:
+        """The transforms given as views=; empty without."""
+        return self._views
 
     @property
     def rank(self) -> int:
@@ -418,6 +396,8 @@ class Loader:
 
     @size.setter
     def size(self, size: Size) -> None:
+        if self._views:
+            raise ArgumentError("views= have sizes of their own: make another Loader for others")
         transform = self._transform.with_size(size)
         self._resized = self._resized or transform.size != self._transform.size
         self._transform = transform
@@ -445,30 +425,54 @@ class Loader:
         raise TypeError("a Loader has threads and cannot be pickled or copied; make it where it is used")
 
     def _open(self) -> None:
+        groups = _views.groups(self._views) if self._views else (_views.Group(self._transform, 0, self._n_views),)
+        masks = self._mask_names()
+        _follow.check(self._dataset, masks, self._order, self._on_bad)
+        self._core: Core
+        self._convert: Callable[[Any], tuple[Any, BatchInfo]]
+        self._finalizers: list[Any] = []
+        try:
+            opened = [self._open_group(group) for group in groups]
+            self._core, self._convert, raw, keep = opened[0]
+            if self._views:
+                self._core = _views.ViewsCore([core for core, *_ in opened])
+                converts, sizes = [convert for _, convert, *_ in opened], [group.n for group in groups]
+                self._convert = _views.ViewsConverter(converts, sizes, self._on_bad == "skip")
+            self._follow(raw, keep, masks)
+            if self._sample_transform is not None:
+                self._add_per_sample(raw)
+        except BaseException:
+            self._finalize()
+            raise
+
+    def _open_group(
+        self, group: _views.Group
+    ) -> tuple[Core, Callable[[Any], tuple[Any, BatchInfo]], Any, tuple[Any, ...]]:
+        """The core of some views, what converts its batches, its C options and what they point to."""
         raw = ffi.new("stk_loader_options *")
         lib.stk_loader_options_init(raw)
-        keep = self._fill(raw)
+        keep = self._fill(raw, group)
         dataset_c = self._dataset._c()
+        first = group.first == 0  # the others bring images only
+        described = self._described() if first else []
         form = Form(
             dtype=self._dtype,
             layout=self._layout,
             permute=self._permute,
             device=self._device,
-            has_labels=self._dataset.has_labels,
-            as_dict=self._columns is not None,
-            numeric=tuple(c for c in self._described() if c.dtype is not None and c.n_items > 0),
-            others=tuple(c for c in self._described() if c.dtype is None or c.n_items == 0),
+            has_labels=first and self._dataset.has_labels,
+            as_dict=first and self._columns is not None,
+            numeric=tuple(c for c in described if c.dtype is not None and c.n_items > 0),
+            others=tuple(c for c in described if c.dtype is None or c.n_items == 0),
             skip_bad=self._on_bad == "skip",
-            n_views=self._n_views,
+            n_views=group.n,
             mix_classes=self._mix_classes(),
         )
-        masks = self._mask_names()
-        _follow.check(self._dataset, masks, self._order, self._on_bad)
-        self._core: Core
-        self._convert: Callable[[Any], tuple[Any, BatchInfo]]
+        core: Core
+        convert: Callable[[Any], tuple[Any, BatchInfo]]
         opened = self._open_device(dataset_c, raw, keep, form) if self._on_device() else None
         if opened is not None:
-            self._core, self._convert = opened
+            core, convert = opened
         else:
             kind = _picks_converter() if self._gets_whole_images() else Converter
             raw.gather_picks = self._gets_whole_images()
@@ -476,15 +480,9 @@ class Loader:
                 form = form._replace(device=None, layout="NHWC", permute=False)
                 raw.layout = LAYOUTS["NHWC"]
             convert = kind(dataset_c, form)
-            self._core, self._convert = HostCore(dataset_c, raw, keep), convert
-        self._finalizers = [weakref.finalize(self, self._core.close)]
-        try:
-            self._follow(raw, keep, masks)
-            if self._sample_transform is not None:
-                self._add_per_sample(raw)
-        except BaseException:
-            self._finalize()
-            raise
+            core = HostCore(dataset_c, raw, keep)
+        self._finalizers.append(weakref.finalize(self, core.close))
+        return core, convert, raw, keep
 
     def _finalize(self) -> None:
         """Closes what _open() opened, whether or not all of it became one core. What it holds may go then."""
@@ -546,7 +544,7 @@ class Loader:
             decode=str(self._gpu["decode"]),
         )
         if self._on_batch is None:
-            self._on_batch = _as_it_is  # makes a thread work ahead of the loop
+            self._on_batch = as_it_is  # makes a thread work ahead of the loop
 
     def _gets_whole_images(self) -> bool:
         return self._sample_transform is not None and isinstance(self._transform, AsStored)
@@ -587,14 +585,16 @@ class Loader:
     def _follow(self, raw: Any, keep: tuple[Any, ...], masks: list[str]) -> None:
         """Lets masks and boxes go along with the images."""
         boxes = [name for name in self._columns or () if name in self._dataset.boxes]
+        if self._views and (masks or boxes):
+            raise ArgumentError(f"{(*masks, *boxes)[0]!r} follows one crop: it does not go with views=")
         for name in (*masks, *boxes):
             self._refuse_moved(name)
         if boxes and isinstance(self._core, DeviceCore) and (self._repeats > 1 or self._order == "weighted"):
             raise ArgumentError(f"boxes ({boxes[0]!r}) with repeats= or weights= need batches made on the CPU")
         if masks:
-            cores = {name: self._mask_core(raw, keep, name) for name in masks}
+            cores: dict[str, Core] = {name: self._mask_core(raw, keep, name) for name in masks}
             ids = {name: self._dataset.masks[name].id for name in masks}
-            self._core = _follow.MaskedCore(self._core, cores, ids)
+            self._core = CoresInStep(self._core, cores, ids)
             self._convert = _follow.MaskConverter(self._convert, self._mask_to_device, self._n_views)
         if boxes:
             self._convert = _follow.BoxConverter(
@@ -644,8 +644,8 @@ class Loader:
         tensor = import_torch(self._device).from_numpy(array)
         return tensor if self._device == "cpu" or self._device.startswith("dummy") else tensor.to(self._device)
 
-    def _fill(self, raw: Any) -> tuple[Any, ...]:
-        """Writes our options into an stk_loader_options; returns what C reads later."""
+    def _fill(self, raw: Any, group: _views.Group) -> tuple[Any, ...]:
+        """Writes our options for some views into an stk_loader_options; returns what C reads later."""
         options = self._options
         raw.batch_size = self._batch_size
         threads = options["num_threads"]
@@ -654,7 +654,7 @@ class Loader:
             if threads is None
             else _choices.positive("num_threads", threads)
         )
-        keep = self._transform._fill(ffi.addressof(raw, "transform"), self._dataset.mode)
+        keep = group.transform._fill(ffi.addressof(raw, "transform"), self._dataset.mode)
         raw.dtype = constant(DTYPES, "dtype", self._dtype)
         raw.layout = LAYOUTS[self._layout]
         for name, values in (("mean", self._mean), ("std", self._std)):
@@ -677,10 +677,8 @@ class Loader:
             keep += (weights,)
             raw.weights = ffi.from_buffer("double[]", weights)
             raw.n_draws = int(options["n_draws"] or 0)
-        raw.repeats, raw.n_views = (
-            _choices.positive("repeats", self._repeats),
-            _choices.positive("n_views", self._n_views),
-        )
+        raw.repeats = _choices.positive("repeats", self._repeats)
+        raw.n_views, raw.first_view = _choices.positive("n_views", group.n), group.first
         if self._page_window is not None:
             raw.page_window = _choices.positive("page_window", self._page_window)
         if options["prefetch"] is not None:
@@ -688,7 +686,7 @@ class Loader:
         if self._read_ahead_bytes is not None:
             raw.read_ahead_bytes = _choices.positive("read_ahead_bytes", self._read_ahead_bytes)
         numeric = [c.number for c in self._described() if c.dtype is not None and c.n_items > 0]
-        if numeric:
+        if numeric and group.first == 0:
             numbers = ffi.new("uint32_t[]", numeric)
             keep += (numbers,)
             raw.columns, raw.n_columns = numbers, len(numeric)
@@ -746,23 +744,6 @@ def _picks_converter() -> type[Converter]:
     from stoker._per_sample import PicksConverter
 
     return PicksConverter
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
-
-
-def _after(rest: Sequence[Callable[[Any], Any]], on_batch: Optional[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """torchvision's untranslated steps on the images of a batch, then the user's own callable."""
-
-    def run(batch: Any) -> Any:
-        images = batch["image"] if isinstance(batch, dict) else batch[0]
-        for step in rest:
-            images = step(images)
-        batch = {**batch, "image": images} if isinstance(batch, dict) else (images, *batch[1:])
-        return batch if on_batch is None else on_batch(batch)
-
-    return run
 
 
 def _torch_or_none() -> Any:

@@ -309,6 +309,12 @@ class Boxes(Transform):
         raw.boxes = ffi.cast("stk_box *", ffi.from_buffer(self.boxes))
         return (*keep, self.boxes)
 
+    def __eq__(self, other: object) -> bool:
+        """By all boxes, of which repr shows some."""
+        return super().__eq__(other) and isinstance(other, Boxes) and np.array_equal(self.boxes, other.boxes)
+
+    __hash__ = Transform.__hash__
+
     def _check(self, n_records: int) -> None:
         if len(self.boxes) != n_records:
             raise ArgumentError(

@@ -176,6 +176,7 @@ static void set_direct(const direct_case *c, stk_loader_options *o)
     o->batch_size = BATCH;
     o->n_threads = 2;
     o->n_views = c->n_views;
+    o->first_view = c->n_views + 1;
     o->repeats = 2;
     o->seed = 11;
     o->dtype = c->dtype;

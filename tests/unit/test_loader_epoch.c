@@ -324,6 +324,37 @@ static void views_and_repeats(void)
     stk_loader_close(&l);
 }
 
+/* Views 1 and 2 of four are those that a loader of these two alone makes. */
+static void further_views(void)
+{
+    stk_loader_options o = options_for(10, 2), part = options_for(10, 1);
+    o.n_views = 4;
+    part.n_views = 2;
+    part.first_view = 1;
+    stk_loader *all = run_loader(dataset, &o), *some = run_loader(dataset, &part);
+    run_log log = {0}, part_log = {0};
+    CHECK(run_batches(all, &log, UINT64_MAX));
+    CHECK(run_batches(some, &part_log, UINT64_MAX));
+    CHECK_EQ(log.n, (size_t)N * 4);
+    CHECK_EQ(part_log.n, (size_t)N * 2);
+    int same_as_first = 0;
+    for (size_t i = 0; i < N; i++)
+        for (size_t v = 0; v < 2; v++) {
+            const run_entry *want = &log.entries[4 * i + 1 + v], *got = &part_log.entries[2 * i + v];
+            CHECK(got->id == want->id && got->pixels == want->pixels);
+            same_as_first += got->pixels == log.entries[4 * i + v].pixels;
+        }
+    CHECK(same_as_first < 10);
+    run_free(&log);
+    run_free(&part_log);
+    stk_loader_close(&all);
+    stk_loader_close(&some);
+
+    part.first_view = UINT32_MAX / 2;
+    CHECK_STATUS(stk_loader_open(dataset, &part, &some, &error), STK_ERR_ARGUMENT);
+    CHECK(strstr(error.text, "first_view") != NULL);
+}
+
 static void columns(void)
 {
     static const uint32_t wanted[] = {IMAGE_COLUMN_NUMBER, IMAGE_COLUMN_SCORE, IMAGE_COLUMN_BOX};
@@ -490,6 +521,7 @@ int main(void)
     RUN(epochs);
     RUN(batch_fields);
     RUN(views_and_repeats);
+    RUN(further_views);
     RUN(columns);
     RUN(layouts);
     RUN(weighted);
