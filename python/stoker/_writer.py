@@ -108,6 +108,7 @@ class Writer:
         self._as_array = as_array
         self._report: Optional[PackReport] = None
         self._closed = False
+        self._pid = os.getpid()
         self._c: Any = None
         self._check_names(masks, classes)
         _check_masks(masks, self._specs, resize=resize, on_bad=on_bad, on_damaged=on_damaged, as_array=as_array)
@@ -407,6 +408,8 @@ class Writer:
         return f"<stoker.Writer {self._path!r}: {state}>"
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise StateError(f"{self._path}: this Writer was made in another process; make one in each, then merge")
         if self._closed:
             raise StateError(f"{self._path}: this Writer has {'finished' if self._report else 'ended'}")
 
