@@ -2,8 +2,11 @@
 #include "format/hdf5/hdf5_array.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "common/buffer.h"
 #include "common/checked.h"
@@ -28,6 +31,22 @@ typedef struct spare {
 } spare;
 enum { SPARES = 16 };
 
+/* Decoded chunks. They belong to the process that decodes them: after fork() the child would wait for a lock, or for a
+ * chunk, that a thread has which it has not. */
+typedef struct cache cache;
+struct cache {
+    pid_t owner;
+    cache *older; /* of the process that this one was forked from */
+    pthread_mutex_t lock;
+    pthread_cond_t loaded;
+    entry *entries, *newest;
+    entry **table; /* n_table slots, a power of two */
+    uint64_t n_table;
+    spare spares[SPARES]; /* under lock: buffers that decoding has used and will use again */
+    uint32_t n_waiting;   /* for an entry that nobody holds */
+    uint32_t n_entries;
+};
+
 struct stk_h5_array {
     const stk_h5_plan *plan;
     const stk_h5_dataset *d;
@@ -40,15 +59,9 @@ struct stk_h5_array {
     bool whole_rows;    /* chunks hold whole rows: one column of chunks */
     uint32_t run_axis;  /* the last axis that chunks cut; 0: none but the rows' own */
     size_t run_bytes;   /* of the axes behind run_axis, which chunks hold whole */
-    pthread_mutex_t lock;
-    pthread_cond_t loaded;
-    entry *entries, *newest;
-    entry **table; /* n_table slots, a power of two */
-    uint64_t n_table;
-    spare spares[SPARES]; /* under lock: buffers that decoding has used and will use again */
     uint64_t n_cells;   /* chunks in the grid; 0: too many to count */
-    uint32_t n_waiting; /* for an entry that nobody holds */
-    uint32_t n_entries;
+    uint32_t n_entries; /* of a cache */
+    _Atomic(cache *) cache; /* of the process that was last here; NULL = nothing is cached */
 };
 
 enum { AHEAD = 16, MIN_ENTRIES = 2, MAX_ENTRIES = 4096 };
@@ -59,19 +72,30 @@ size_t stk_h5_array_row_bytes(const stk_h5_array *a)
     return a->row_bytes;
 }
 
+static void cache_free(cache *c)
+{
+    for (uint32_t i = 0; c->entries != NULL && i < c->n_entries; i++) free(c->entries[i].data);
+    for (int i = 0; i < SPARES; i++) {
+        stk_buffer_free(&c->spares[i].raw);
+        stk_buffer_free(&c->spares[i].scratch);
+    }
+    free(c->entries);
+    free(c->table);
+    if (c->owner == getpid()) {
+        pthread_cond_destroy(&c->loaded);
+        pthread_mutex_destroy(&c->lock);
+    }
+    free(c);
+}
+
 void stk_h5_array_close(stk_h5_array **array)
 {
     stk_h5_array *a = *array;
     if (a == NULL) return;
-    for (uint32_t i = 0; i < a->n_entries; i++) free(a->entries[i].data);
-    for (int i = 0; i < SPARES; i++) {
-        stk_buffer_free(&a->spares[i].raw);
-        stk_buffer_free(&a->spares[i].scratch);
+    for (cache *c = atomic_load(&a->cache), *older; c != NULL; c = older) {
+        older = c->older;
+        cache_free(c);
     }
-    pthread_cond_destroy(&a->loaded);
-    pthread_mutex_destroy(&a->lock);
-    free(a->entries);
-    free(a->table);
     free(a);
     *array = NULL;
 }
@@ -94,18 +118,42 @@ static stk_status check_readable(const stk_h5_dataset *d, stk_error *error)
     return STK_OK;
 }
 
-static stk_status make_cache(stk_h5_array *a, uint32_t n, stk_error *error)
+static cache *cache_new(uint32_t n)
 {
-    for (a->n_table = 16; a->n_table < 2 * (uint64_t)n;) a->n_table *= 2;
-    a->entries = calloc(n, sizeof *a->entries);
-    a->table = calloc(a->n_table, sizeof(entry *));
-    if (a->entries == NULL || a->table == NULL) return stk_fail_memory(error, "a chunk cache");
-    a->n_entries = n;
-    for (uint32_t i = 0; i < n; i++) {
-        a->entries[i].older = &a->entries[(i + 1) % n];
-        a->entries[i].newer = &a->entries[(i + n - 1) % n];
+    cache *c = calloc(1, sizeof *c);
+    if (c == NULL) return NULL;
+    for (c->n_table = 16; c->n_table < 2 * (uint64_t)n;) c->n_table *= 2;
+    c->owner = getpid();
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->loaded, NULL);
+    c->entries = calloc(n, sizeof *c->entries);
+    c->table = calloc(c->n_table, sizeof(entry *));
+    if (c->entries == NULL || c->table == NULL) {
+        cache_free(c);
+        return NULL;
     }
-    a->newest = a->entries;
+    c->n_entries = n;
+    for (uint32_t i = 0; i < n; i++) {
+        c->entries[i].older = &c->entries[(i + 1) % n];
+        c->entries[i].newer = &c->entries[(i + n - 1) % n];
+    }
+    c->newest = c->entries;
+    return c;
+}
+
+/* This process's own; made when it is first needed here, without a lock, as fork() may leave one held. */
+static stk_status own_cache(stk_h5_array *a, cache **out, stk_error *error)
+{
+    cache *old = atomic_load(&a->cache);
+    *out = old;
+    if (old != NULL && old->owner == getpid()) return STK_OK;
+    cache *mine = cache_new(a->n_entries);
+    if (mine == NULL) return stk_fail_memory(error, "a chunk cache");
+    mine->older = old;
+    *out = mine;
+    if (atomic_compare_exchange_strong(&a->cache, &old, mine)) return STK_OK;
+    cache_free(mine);
+    *out = old; /* of another thread that was faster */
     return STK_OK;
 }
 
@@ -137,7 +185,9 @@ static stk_status measure(stk_h5_array *a, uint64_t cache_bytes, stk_error *erro
     uint64_t each = a->chunk_bytes > 0 ? a->chunk_bytes : 1, n = cache_bytes / each, window = WINDOW_BYTES / each;
     if (window > STK_H5_WINDOW_CHUNKS) window = STK_H5_WINDOW_CHUNKS;
     if (n < window) n = window;
-    return make_cache(a, n < MIN_ENTRIES ? MIN_ENTRIES : n > MAX_ENTRIES ? MAX_ENTRIES : (uint32_t)n, error);
+    a->n_entries = n < MIN_ENTRIES ? MIN_ENTRIES : n > MAX_ENTRIES ? MAX_ENTRIES : (uint32_t)n;
+    cache *c;
+    return own_cache(a, &c, error);
 }
 
 stk_status stk_h5_array_open(const stk_h5_plan *plan, uint32_t dataset, const stk_file *file, stk_h5_child *child,
@@ -149,8 +199,6 @@ stk_status stk_h5_array_open(const stk_h5_plan *plan, uint32_t dataset, const st
     stk_h5_array *a = calloc(1, sizeof *a);
     if (a == NULL) return stk_fail_memory(error, "an HDF5 reader");
     stk_status status;
-    pthread_mutex_init(&a->lock, NULL);
-    pthread_cond_init(&a->loaded, NULL);
     a->plan = plan;
     a->d = d;
     a->number = dataset;
@@ -221,34 +269,34 @@ static stk_status fetch_raw(stk_h5_array *a, uint64_t cell, stk_buffer *raw, uin
     return stk_file_read_at(a->file, raw->data, c->n_bytes, c->address, error);
 }
 
-static spare take_spare(stk_h5_array *a)
+static spare take_spare(cache *c)
 {
     spare out = {0};
-    pthread_mutex_lock(&a->lock);
+    pthread_mutex_lock(&c->lock);
     for (int i = 0; i < SPARES && out.raw.data == NULL; i++) {
-        out = a->spares[i];
-        a->spares[i] = (spare){0};
+        out = c->spares[i];
+        c->spares[i] = (spare){0};
     }
-    pthread_mutex_unlock(&a->lock);
+    pthread_mutex_unlock(&c->lock);
     return out;
 }
 
-static void give_spare(stk_h5_array *a, spare *used)
+static void give_spare(cache *c, spare *used)
 {
-    pthread_mutex_lock(&a->lock);
+    pthread_mutex_lock(&c->lock);
     for (int i = 0; i < SPARES && used->raw.data != NULL; i++) {
-        if (a->spares[i].raw.data != NULL) continue;
-        a->spares[i] = *used;
+        if (c->spares[i].raw.data != NULL) continue;
+        c->spares[i] = *used;
         *used = (spare){0};
     }
-    pthread_mutex_unlock(&a->lock);
+    pthread_mutex_unlock(&c->lock);
     stk_buffer_free(&used->raw);
     stk_buffer_free(&used->scratch);
 }
 
-static stk_status decode_cell(stk_h5_array *a, uint64_t cell, uint8_t *out, stk_error *error)
+static stk_status decode_cell(stk_h5_array *a, cache *c, uint64_t cell, uint8_t *out, stk_error *error)
 {
-    spare use = take_spare(a);
+    spare use = take_spare(c);
     uint32_t mask = 0;
     stk_status status;
     STK_GOTO(fetch_raw(a, cell, &use.raw, &mask, error));
@@ -261,135 +309,135 @@ static stk_status decode_cell(stk_h5_array *a, uint64_t cell, uint8_t *out, stk_
 cleanup:
     if (status != STK_OK) stk_fail_prefix(error, "%s: '%s', chunk %llu: ", a->file->path, a->d->name,
                                           (unsigned long long)cell);
-    give_spare(a, &use);
+    give_spare(c, &use);
     return status;
 }
 
-static entry **slot_of(stk_h5_array *a, uint64_t cell)
+static entry **slot_of(cache *c, uint64_t cell)
 {
-    return &a->table[(cell * 0x9e3779b97f4a7c15u >> 32) & (a->n_table - 1)];
+    return &c->table[(cell * 0x9e3779b97f4a7c15u >> 32) & (c->n_table - 1)];
 }
 
-static entry *find(stk_h5_array *a, uint64_t cell)
+static entry *find(cache *c, uint64_t cell)
 {
-    for (entry *e = *slot_of(a, cell); e != NULL; e = e->chain)
+    for (entry *e = *slot_of(c, cell); e != NULL; e = e->chain)
         if (e->cell == cell && !e->failed) return e;
     return NULL;
 }
 
 /* Takes an entry out of the table, if it was in there, and puts it back as another cell's. */
-static void rename_entry(stk_h5_array *a, entry *e, uint64_t cell)
+static void rename_entry(cache *c, entry *e, uint64_t cell)
 {
-    for (entry **at = slot_of(a, e->cell); *at != NULL; at = &(*at)->chain) {
+    for (entry **at = slot_of(c, e->cell); *at != NULL; at = &(*at)->chain) {
         if (*at != e) continue;
         *at = e->chain;
         break;
     }
-    entry **slot = slot_of(a, cell);
+    entry **slot = slot_of(c, cell);
     e->cell = cell;
     e->chain = *slot;
     *slot = e;
 }
 
-static void make_newest(stk_h5_array *a, entry *e)
+static void make_newest(cache *c, entry *e)
 {
-    if (a->newest == e) return;
+    if (c->newest == e) return;
     e->older->newer = e->newer;
     e->newer->older = e->older;
-    entry *oldest = a->newest->newer;
-    e->older = a->newest;
+    entry *oldest = c->newest->newer;
+    e->older = c->newest;
     e->newer = oldest;
-    a->newest->newer = e;
+    c->newest->newer = e;
     oldest->older = e;
-    a->newest = e;
+    c->newest = e;
 }
 
 /* Finds the entry of a cell, or takes the oldest free one for it (marked loading); NULL when all are held. */
-static entry *claim(stk_h5_array *a, uint64_t cell, bool *no_memory)
+static entry *claim(stk_h5_array *a, cache *c, uint64_t cell, bool *no_memory)
 {
-    entry *e = find(a, cell);
+    entry *e = find(c, cell);
     if (e != NULL) return e;
-    e = a->newest->newer;
+    e = c->newest->newer;
     while (e->holders > 0 || e->loading) {
-        if (e == a->newest) return NULL;
+        if (e == c->newest) return NULL;
         e = e->newer;
     }
     if (e->data == NULL) e->data = malloc(a->chunk_bytes > 0 ? a->chunk_bytes : 1);
     *no_memory = e->data == NULL;
     if (*no_memory) return NULL;
-    rename_entry(a, e, cell);
+    rename_entry(c, e, cell);
     e->loading = true;
     e->failed = false;
     return e;
 }
 
-static void decode_entry(stk_h5_array *a, entry *e, stk_status *status, stk_error *error)
+static void decode_entry(stk_h5_array *a, cache *c, entry *e, stk_status *status, stk_error *error)
 {
-    pthread_mutex_unlock(&a->lock);
-    *status = decode_cell(a, e->cell, e->data, error);
-    pthread_mutex_lock(&a->lock);
+    pthread_mutex_unlock(&c->lock);
+    *status = decode_cell(a, c, e->cell, e->data, error);
+    pthread_mutex_lock(&c->lock);
     e->loading = false;
     e->failed = *status != STK_OK;
-    pthread_cond_broadcast(&a->loaded);
+    pthread_cond_broadcast(&c->loaded);
 }
 
 /* Lock held. Threads that read in order meet in one chunk: while one decodes it the others would wait. Where the
  * chunk before is at hand, which is how reading in order shows, each takes one of the next chunks instead. */
-static void decode_ahead(stk_h5_array *a, uint64_t cell)
+static void decode_ahead(stk_h5_array *a, cache *c, uint64_t cell)
 {
-    if (cell == 0 || find(a, cell - 1) == NULL) return;
+    if (cell == 0 || find(c, cell - 1) == NULL) return;
     for (uint64_t next = cell + 1; next < a->n_cells && next <= cell + AHEAD; next++) {
-        if (find(a, next) != NULL) continue;
+        if (find(c, next) != NULL) continue;
         bool no_memory = false;
-        entry *e = claim(a, next, &no_memory);
+        entry *e = claim(a, c, next, &no_memory);
         if (e == NULL) return;
         stk_status status;
         e->holders++;
-        make_newest(a, e);
-        decode_entry(a, e, &status, NULL); /* whoever wants the chunk meets the failure himself */
-        if (--e->holders == 0 && a->n_waiting > 0) pthread_cond_broadcast(&a->loaded);
+        make_newest(c, e);
+        decode_entry(a, c, e, &status, NULL); /* whoever wants the chunk meets the failure himself */
+        if (--e->holders == 0 && c->n_waiting > 0) pthread_cond_broadcast(&c->loaded);
         return;
     }
 }
 
 /* The decoded chunk, held until drop(). */
-static stk_status hold(stk_h5_array *a, uint64_t cell, entry **out, stk_error *error)
+static stk_status hold(stk_h5_array *a, cache *c, uint64_t cell, entry **out, stk_error *error)
 {
     stk_status status = STK_OK;
-    pthread_mutex_lock(&a->lock);
+    pthread_mutex_lock(&c->lock);
     bool no_memory = false;
     entry *e;
     /* A thread holds one entry at most, so somebody always gets on and gives his back. */
-    while ((e = claim(a, cell, &no_memory)) == NULL && !no_memory) {
-        a->n_waiting++;
-        pthread_cond_wait(&a->loaded, &a->lock);
-        a->n_waiting--;
+    while ((e = claim(a, c, cell, &no_memory)) == NULL && !no_memory) {
+        c->n_waiting++;
+        pthread_cond_wait(&c->loaded, &c->lock);
+        c->n_waiting--;
     }
     if (e == NULL) {
-        pthread_mutex_unlock(&a->lock);
+        pthread_mutex_unlock(&c->lock);
         return stk_fail_memory(error, "a decoded HDF5 chunk");
     }
     e->holders++;
-    make_newest(a, e);
+    make_newest(c, e);
     if (e->loading && e->holders == 1) {
-        decode_entry(a, e, &status, error);
+        decode_entry(a, c, e, &status, error);
     } else {
-        if (e->loading) decode_ahead(a, cell);
-        while (e->loading) pthread_cond_wait(&a->loaded, &a->lock);
+        if (e->loading) decode_ahead(a, c, cell);
+        while (e->loading) pthread_cond_wait(&c->loaded, &c->lock);
         if (e->failed) status = stk_fail(error, STK_ERR_CORRUPT, "%s: '%s', chunk %llu cannot be read", a->file->path,
                                          a->d->name, (unsigned long long)cell);
     }
-    if (status != STK_OK && --e->holders == 0) pthread_cond_broadcast(&a->loaded);
-    pthread_mutex_unlock(&a->lock);
+    if (status != STK_OK && --e->holders == 0) pthread_cond_broadcast(&c->loaded);
+    pthread_mutex_unlock(&c->lock);
     *out = e;
     return status;
 }
 
-static void drop(stk_h5_array *a, entry *e)
+static void drop(cache *c, entry *e)
 {
-    pthread_mutex_lock(&a->lock);
-    if (--e->holders == 0 && a->n_waiting > 0) pthread_cond_broadcast(&a->loaded);
-    pthread_mutex_unlock(&a->lock);
+    pthread_mutex_lock(&c->lock);
+    if (--e->holders == 0 && c->n_waiting > 0) pthread_cond_broadcast(&c->loaded);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* n runs of `run` bytes, a step apart on either side. Chunks that cut the channels leave runs of a byte or a few,
@@ -433,16 +481,16 @@ static void copy_part(const stk_h5_array *a, const uint8_t *chunk, uint64_t row_
 }
 
 /* Rows that no chunk cuts: one copy for all that a chunk holds of them. */
-static stk_status read_whole_rows(stk_h5_array *a, uint64_t first, uint64_t n, uint8_t *out, stk_error *error)
+static stk_status read_whole_rows(stk_h5_array *a, cache *c, uint64_t first, uint64_t n, uint8_t *out, stk_error *error)
 {
     while (n > 0) {
         uint64_t at = first % a->rows_per_chunk, some = a->rows_per_chunk - at;
         if (some > n) some = n;
         size_t n_bytes = (size_t)some * a->row_bytes;
         entry *e = NULL;
-        STK_TRY(hold(a, first / a->rows_per_chunk, &e, error));
+        STK_TRY(hold(a, c, first / a->rows_per_chunk, &e, error));
         memcpy(out, e->data + at * a->row_bytes, n_bytes);
-        drop(a, e);
+        drop(c, e);
         first += some;
         n -= some;
         out += n_bytes;
@@ -450,7 +498,7 @@ static stk_status read_whole_rows(stk_h5_array *a, uint64_t first, uint64_t n, u
     return STK_OK;
 }
 
-static stk_status read_row(stk_h5_array *a, uint64_t row, uint8_t *out, stk_error *error)
+static stk_status read_row(stk_h5_array *a, cache *c, uint64_t row, uint8_t *out, stk_error *error)
 {
     const stk_h5_dataset *d = a->d;
     uint64_t per_row = 1, cells[STK_H5_MAX_RANK];
@@ -465,9 +513,9 @@ static stk_status read_row(stk_h5_array *a, uint64_t row, uint8_t *out, stk_erro
             left /= cells[i];
         }
         entry *e = NULL;
-        STK_TRY(hold(a, row / d->chunk[0] * per_row + part, &e, error));
+        STK_TRY(hold(a, c, row / d->chunk[0] * per_row + part, &e, error));
         copy_part(a, e->data, row % d->chunk[0], corner, out);
-        drop(a, e);
+        drop(c, e);
     }
     return STK_OK;
 }
@@ -488,7 +536,9 @@ stk_status stk_h5_array_read(stk_h5_array *a, uint64_t first, uint64_t n, uint8_
         fill(d, out, n_bytes);
         return STK_OK;
     }
-    if (a->whole_rows) return read_whole_rows(a, first, n, out, error);
-    for (uint64_t i = 0; i < n; i++) STK_TRY(read_row(a, first + i, out + i * a->row_bytes, error));
+    cache *c;
+    STK_TRY(own_cache(a, &c, error));
+    if (a->whole_rows) return read_whole_rows(a, c, first, n, out, error);
+    for (uint64_t i = 0; i < n; i++) STK_TRY(read_row(a, c, first + i, out + i * a->row_bytes, error));
     return STK_OK;
 }

@@ -9,6 +9,7 @@
 #if STOKER_HAVE_HDF5
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,16 +244,14 @@ static void hostile(void)
 
 enum { MANY = 8200, SMALL = 2 * 2 * 3 };
 
-static void write_many(void)
+static void write_some(const stk_hdf5_writer_options *o, int n)
 {
-    stk_hdf5_writer_options o = {.max_records = MANY, .filter = "gzip:1", .n_threads = 2, .width = 2, .height = 2,
-                                 .channels = 3, .chunk_images = 1};
     stk_hdf5_writer *w = NULL;
     uint8_t small[SMALL];
     char id[33];
     unlink(PATH);
-    CHECK_OK(stk_hdf5_writer_open(PATH, &o, &w, &error));
-    for (int i = 0; i < MANY; i++) {
+    CHECK_OK(stk_hdf5_writer_open(PATH, o, &w, &error));
+    for (int i = 0; i < n; i++) {
         memset(small, i % 251, sizeof small);
         stk_record r = {.payload = small, .n_bytes = SMALL, .xxh3 = stk_hash64(small, SMALL), .label = -1, .width = 2,
                         .height = 2, .encoding = STK_ENCODING_RAW, .orientation = 1, .channels = 3};
@@ -260,6 +259,13 @@ static void write_many(void)
     }
     CHECK_OK(stk_hdf5_writer_finish(w, "{}", NULL, 0, id, &error));
     stk_hdf5_writer_close(&w);
+}
+
+static void write_many(void)
+{
+    stk_hdf5_writer_options o = {.max_records = MANY, .filter = "gzip:1", .n_threads = 2, .width = 2, .height = 2,
+                                 .channels = 3, .chunk_images = 1};
+    write_some(&o, MANY);
 }
 
 static void *open_storage(void *out)
@@ -315,10 +321,47 @@ static void read_on_both_sides_of_fork(void)
     stk_storage_close(&s);
 }
 
+static atomic_bool stop_reading;
+
+static void *read_for_ever(void *storage)
+{
+    while (!atomic_load(&stop_reading)) CHECK(right(storage, 0, 64));
+    return NULL;
+}
+
+/* A child after fork() finds no chunk locked or half decoded, whatever the threads were at. */
+static void forked_while_others_decode(void)
+{
+    enum { THREADS = 3, FORKS = 40 };
+    stk_storage *s = NULL;
+    pthread_t threads[THREADS];
+    stk_hdf5_writer_options o = {.max_records = MANY, .filter = "gzip:1", .n_threads = 2, .width = 2, .height = 2,
+                                 .channels = 3, .chunk_images = 16};
+    write_some(&o, 64);
+    open_storage(&s);
+    if (s == NULL) return;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, read_for_ever, s);
+    for (int i = 0; i < FORKS; i++) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(20); /* it would wait for ever */
+            _exit(right(s, 0, 64) ? 0 : 1);
+        }
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        if (!WIFEXITED(status)) break;
+    }
+    atomic_store(&stop_reading, true);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    stk_storage_close(&s);
+}
+
 int main(void)
 {
     RUN(opened_by_a_thread);
     RUN(read_on_both_sides_of_fork);
+    RUN(forked_while_others_decode);
     RUN(uniform_plain);
     RUN(uniform_gzip);
     RUN(uniform_lzf);
