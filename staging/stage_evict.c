@@ -108,6 +108,8 @@ static stk_status list_all(const char *to, found_list *list, stk_error *error)
     const char *folders[STK_PLACES] = {to};
     bool named = to != NULL && strcmp(to, "auto") != 0;
     int n = named ? 1 : stk_stage_candidates(folders);
+    struct stat st;
+    if (named && stat(to, &st) != 0) return stk_fail_errno(error, errno, "%s: cannot look for copies there", to);
     for (int i = 0; i < n; i++) {
         char base[STK_STAGE_PATH];
         stk_error why = {0};

@@ -46,7 +46,8 @@ static const cli_option options[] = {
      .name = "evict",
      AT(evict),
      .help = "Remove the copies of DST instead. Without DST: all copies that nobody uses; with --keep-free SIZE those "
-             "used longest ago, until SIZE is free."},
+             "used longest ago, until SIZE is free. Looks where --to says; copies in a folder that is none of the "
+             "usual places are found with --to only."},
     {.kind = CLI_FLAG, .name = "dry-run", AT(stage.dry_run), .help = "Say what would be done, and why. Write nothing."},
     {.kind = CLI_FLAG,
      .name = "background",
@@ -79,7 +80,7 @@ const cli_command command_stage = {
         "opens as a file of its own: its path is printed.\n\n"
         "Copies lie in DIR/stoker-UID, closed to other users, under a name made of the data set's content, sizes and "
         "times: when DST changes, an old copy is not used any more.\n\n"
-        "Without DST: lists the copies.",
+        "Without DST: lists the copies in the usual places, or in that of --to.",
     .options = options,
     .exit_status = "0 done, also when only a part had room\n1 error; DST can be read all the same\n64 wrong command line",
     .examples = "stoker stage train.stk\n"
@@ -196,6 +197,9 @@ static int evict(const stage_args *args, const char *dst)
     char size[CLI_BYTES_TEXT];
     stk_status status = stk_stage_evict(dst, args->stage.to, args->stage.keep_free, &copies, &bytes, &error);
     if (status != STK_OK) return cli_fail(&command_stage, status, &error);
+    if (copies == 0 && dst != NULL && (args->stage.to == NULL || strcmp(args->stage.to, "auto") == 0))
+        cli_note(&command_stage, "%s: no copy in the usual places ($STOKER_STAGE_DIR, /dev/shm, /root/autodl-tmp, /tmp); "
+                 "one in another folder is removed with --to DIR", dst);
     if (!args->json) {
         printf("removed %" PRIu64 " %s, %s\n", copies, copies == 1 ? "copy" : "copies", cli_bytes_text(bytes, size));
         return CLI_OK;
@@ -281,10 +285,13 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_stage, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     const char *dst = operands.n > 0 ? operands.items[0] : NULL;
-    if (args.evict && (args.background || args.stage.verify || args.stage.dry_run))
+    bool makes = args.background || args.stage.verify || args.stage.dry_run || args.stage.n_threads != 0;
+    if (args.evict && makes)
         return cli_misuse(&command_stage, "--evict removes copies; it goes with --to, --keep-free and --json only");
+    if (args.evict && dst != NULL && args.stage.keep_free != STK_STAGE_KEEP_DEFAULT)
+        return cli_misuse(&command_stage, "--evict --keep-free chooses among the copies of all data sets; leave %s out", dst);
     if (args.evict) return evict(&args, dst);
-    if (dst == NULL && (args.background || args.stage.verify || args.stage.dry_run))
+    if (dst == NULL && (makes || args.stage.keep_free != STK_STAGE_KEEP_DEFAULT))
         return cli_misuse(&command_stage, "give the data set that is to be staged");
     if (dst == NULL) return list(&args);
     if (args.background && !args.stage.dry_run) return stage_in_background(&args, dst);

@@ -107,7 +107,8 @@ typedef struct stk_stage_copy {
 typedef bool (*stk_stage_copy_fn)(void *user, const stk_stage_copy *copy);
 
 /* Calls fn for each copy of this user in the place `to` (NULL or "auto": all places that stk_stage would look at),
- * those used longest ago first, until it returns false. Texts live during the call. */
+ * those used longest ago first, until it returns false. Texts live during the call. A place `to` that does not exist is
+ * STK_ERR_NOT_FOUND. */
 STK_API STK_NODISCARD stk_status stk_stage_list(const char *to, stk_stage_copy_fn fn, void *user, stk_error *error);
 
 /* Removes copies. path: those of this data set (in use or not: programs that read them keep what they have opened, and

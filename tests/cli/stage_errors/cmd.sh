@@ -22,3 +22,16 @@ echo "exit $?"
 stoker stage --background
 echo "exit $?"
 stoker verify train.stk
+# What evict does not find, and options that contradict each other.
+mkdir -p elsewhere
+STOKER_STAGE_DIR=$PWD/none stoker stage --evict never-packed.stk
+stoker stage --to nowhere --evict never-packed.stk
+echo "exit $?"
+stoker stage --to nowhere
+echo "exit $?"
+stoker stage --to elsewhere --evict never-packed.stk
+for options in "--evict --keep-free 1G x.stk" "--evict -j 2" "--keep-free 1G" "-j 2" "--dry-run"; do
+    # shellcheck disable=SC2086
+    stoker stage --to elsewhere $options
+    echo "exit $?"
+done
