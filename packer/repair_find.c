@@ -42,8 +42,8 @@ static stk_status check_structure(stk_storage *shard, stk_error *error)
     STK_TRY(shard->ops->check(shard, note_structure, &first, error));
     if (first.status == STK_OK) return STK_OK;
     return stk_fail(error, STK_ERR_CORRUPT,
-                    "%s; only records can be repaired: pack the sources again (--force takes over what is whole), or "
-                    "get the whole records with --salvage",
+                    "%s; only records can be repaired: pack the sources again (--force), or take the whole records and "
+                    "their labels out of the shard: stoker export --salvage FILE OUT.tar",
                     first.text);
 }
 

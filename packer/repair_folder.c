@@ -56,8 +56,8 @@ static stk_status cannot_open(stk_status status, const stk_error *why, stk_error
 {
     if (status != STK_ERR_CORRUPT) return stk_fail(error, status, "%s", why->text);
     return stk_fail(error, status,
-                    "%.600s; only records can be repaired: pack the sources again (--force takes over what is whole), "
-                    "or get the whole records of a shard with --salvage",
+                    "%.600s; only records can be repaired: pack the sources again (--force), or take the whole records "
+                    "and their labels out of the shard: stoker export --salvage FILE OUT.tar",
                     why->text);
 }
 

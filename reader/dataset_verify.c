@@ -378,7 +378,7 @@ static void report_unread(verifier *v)
     if (v->n_unread == 0) return;
     snprintf(text, sizeof text,
              "%llu records cannot be found without what is damaged, though they may be whole; where no good copy is left, "
-             "'stoker extract --salvage FILE OUTDIR' takes out those that are",
+             "'stoker export --salvage FILE OUT.tar' takes out those that are, with their labels",
              (unsigned long long)v->n_unread);
     report(v, UINT64_MAX, 0, 0, false, text);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <stoker/dataset.h>
 #include <stoker/verify.h>
 
 #include "commands.h"
@@ -103,6 +104,21 @@ static void print_text(const char *path, const stk_verify_report *report, bool d
     printf("%.1f MB/s\n", (double)report->bytes / s / 1e6);
 }
 
+/* A file that does not even open may hold whole records all the same. */
+static void note_salvage(const char *path)
+{
+    stk_dataset_options how;
+    stk_dataset *dataset = NULL;
+    stk_dataset_options_init(&how);
+    how.salvage = true;
+    if (stk_dataset_open(path, &how, &dataset, NULL) != STK_OK) return;
+    if (stk_dataset_len(dataset) > 0)
+        cli_note(&command_verify,
+                 "%s: %" PRIu64 " records can be read; where no good copy is left, 'stoker export --salvage %s OUT.tar' takes "
+                 "them out, with their labels", path, stk_dataset_len(dataset), path);
+    stk_dataset_close(&dataset);
+}
+
 static int run(int argc, char **argv)
 {
     verify_args args = {.progress = -1};
@@ -124,6 +140,8 @@ static int run(int argc, char **argv)
         print_json(&report, status == STK_OK);
     else if (whole_report)
         print_text(operands.items[0], &report, args.verify.deep);
-    if (status != STK_OK) return cli_fail(&command_verify, status, &error);
+    if (status != STK_OK) (void)cli_fail(&command_verify, status, &error);
+    if (status == STK_ERR_CORRUPT) note_salvage(operands.items[0]);
+    if (status != STK_OK) return CLI_ERROR;
     return report.dead > 0 ? CLI_SKIPPED : CLI_OK;
 }

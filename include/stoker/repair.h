@@ -56,7 +56,7 @@ typedef struct stk_repair_report {
  * dst, nor while it is packed to (STK_ERR_BUSY). report may be NULL.
  *
  * STK_OK also when records are dead (report->dead). Errors: STK_ERR_NOT_FOUND (dst or from), STK_ERR_CORRUPT (header,
- * index or trailer are damaged: pack again, or open with salvage), STK_ERR_UNSUPPORTED (HDF5), STK_ERR_NO_SPACE (a
+ * index or trailer are damaged: pack again, or export with salvage), STK_ERR_UNSUPPORTED (HDF5), STK_ERR_NO_SPACE (a
  * copy of the largest damaged file is needed), STK_ERR_IO, STK_ERR_MEMORY, STK_ERR_BUSY, STK_ERR_CANCELLED. */
 STK_API STK_NODISCARD stk_status stk_repair(const char *dst, const stk_repair_options *options,
                                             stk_repair_report *report, stk_error *error);
