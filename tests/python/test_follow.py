@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import stoker
 from conftest import noise
-from PIL import Image
+from PIL import Image, ImageOps
+from stoker import _image_size
 
 N = 37
 
@@ -316,9 +319,10 @@ def test_clear_errors(boxed: stoker.Dataset, tmp_path: Path) -> None:
         _ = stoker.open(path).masks
 
     with stoker.Writer(tmp_path / "odd.stk", masks=["mask"]) as writer:
-        bmp = io.BytesIO()  # not looked into before it is decoded
-        Image.fromarray(noise(8, 8, 1)).save(bmp, "BMP")
-        writer.add(bmp.getvalue(), mask=np.zeros((8, 9), np.uint8))
+        unclear, exif = io.BytesIO(), Image.Exif()  # EXIF data that may turn it: only a decoder tells
+        exif[274] = 1
+        Image.fromarray(noise(8, 9, 1)).save(unclear, "JPEG", exif=exif)
+        writer.add(unclear.getvalue(), mask=np.zeros((9, 8), np.uint8))
         with pytest.raises(stoker.ArgumentError, match="missing"):
             writer.add(noise(8, 8, 1))
         for bad in (np.zeros((8, 8), np.uint16), np.zeros((8, 8, 4), np.uint8), np.zeros((0, 8), np.uint8)):
@@ -328,11 +332,44 @@ def test_clear_errors(boxed: stoker.Dataset, tmp_path: Path) -> None:
         stoker.Loader(stoker.open(tmp_path / "odd.stk"), 1, transform=stoker.Resize(8), columns=["mask"])
 
 
+@pytest.mark.parametrize("shape", [(20, 30), (1, 1), (300, 7), (3, 513)])
+def test_sizes_without_a_decoder(shape: tuple[int, int]) -> None:
+    """What a file's head says is what Pillow shows, in every form that Pillow writes; a cut head is no error."""
+    pixels = noise(*shape, 1)
+    forms: list[tuple[str, str, dict[str, Any]]] = [
+        ("JPEG", "RGB", {}), ("JPEG", "L", {"progressive": True}), ("PNG", "RGB", {}), ("PNG", "P", {}),
+        ("GIF", "P", {}), ("WEBP", "RGB", {}), ("WEBP", "RGB", {"lossless": True}), ("WEBP", "RGBA", {}),
+        ("WEBP", "RGB", {"exif": turned()}), ("TIFF", "RGB", {}), ("TIFF", "L", {"compression": "tiff_lzw"}),
+        ("TIFF", "RGB", {"big_tiff": True}), ("BMP", "RGB", {}), ("BMP", "L", {}), ("BMP", "1", {}),
+        ("PPM", "RGB", {}), ("PPM", "L", {}), ("PPM", "1", {}),
+    ]  # fmt: skip
+    for kind, mode, options in forms:
+        out = io.BytesIO()
+        Image.fromarray(pixels).convert(mode).save(out, kind, **options)
+        data = out.getvalue()
+        seen = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).size[::-1]
+        assert seen in _image_size.sizes(data, may_turn=True), (kind, mode, options)
+        assert _image_size.sizes(data, may_turn=False) == (shape,), (kind, mode, options)
+        for n in range(0, min(len(data), 120) if kind != "PPM" else 0):  # "30 2" of "30 20" is a number, too
+            assert set(_image_size.sizes(data[:n], may_turn=False)) <= {shape}
+    comments = b"P6\n# a\n # b 7\n30 # c\n20\n255\n" + bytes(1800)
+    assert _image_size.sizes(comments, may_turn=True) == (Image.open(io.BytesIO(comments)).size[::-1],)
+    head = struct.pack("<2sIHHIIiiHHIIIIII", b"BM", 0, 0, 0, 54, 40, 30, -20, 1, 24, 0, 0, 0, 0, 0, 0)
+    top_down = head + bytes(2000)
+    assert _image_size.sizes(top_down, may_turn=True) == (Image.open(io.BytesIO(top_down)).size[::-1],)
+
+
+def turned() -> Image.Exif:
+    exif = Image.Exif()
+    exif[274] = 6
+    return exif
+
+
 def test_masks_of_another_size_are_refused(tmp_path: Path) -> None:
     """Whatever the image is given as; turned photographs have the size that is seen."""
     image = Image.fromarray(noise(20, 30, 1))
     files: dict[str, bytes] = {}
-    for kind in ("JPEG", "PNG", "GIF"):
+    for kind in ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "PPM"):
         out = io.BytesIO()
         image.save(out, kind)
         files[kind] = out.getvalue()
@@ -353,7 +390,7 @@ def test_masks_of_another_size_are_refused(tmp_path: Path) -> None:
         with pytest.raises(stoker.ArgumentError, match="31x20"):
             writer.add(turned.getvalue(), mask=np.zeros((20, 31), np.uint8))
     ds = stoker.open(tmp_path / "x.stk")
-    assert len(ds) == 7
+    assert len(ds) == len(files) + 4
     np.testing.assert_array_equal(ds.masks["mask"].sizes, ds.sizes)
 
 
