@@ -6,10 +6,21 @@
 # To build the library, the command and the examples.
 # shellcheck disable=SC2034  # used by those who source this
 stoker_build_packages=(gcc libc6-dev cmake ninja-build pkg-config libjpeg-dev libpng-dev zlib1g-dev libxxhash-dev
-    libjansson-dev libwebp-dev libtiff-dev libgif-dev libhdf5-dev liblmdb-dev libdeflate-dev liblzf-dev liblmdb-dev libarchive-dev)
+    libjansson-dev libwebp-dev libtiff-dev libgif-dev libhdf5-dev libdeflate-dev liblzf-dev liblmdb-dev libarchive-dev)
+# To build the Python module with Debian's own Python.
+# shellcheck disable=SC2034
+stoker_python_packages=(python3 python3-venv python3-dev)
 # To run every test.
 # shellcheck disable=SC2034
 stoker_test_packages=(g++ clang libomp-dev valgrind shellcheck ccache git python3 python3-venv python3-dev zstd)
+
+# Is Debian's Python the one that builds the module? Another, of conda say, brings along what it needs.
+stoker_uses_debian_python() {
+    case "$(command -v python3)" in
+    "" | /usr/bin/* | /bin/*) return 0 ;;
+    *) return 1 ;;
+    esac
+}
 
 # Prints those of the packages named that are not installed. A machine without dpkg has none of them.
 stoker_missing_packages() {

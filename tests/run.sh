@@ -419,6 +419,22 @@ group_quickstart() {
     rm -rf build/quickstart
     run "from an empty build folder" ./quickstart --seconds 1 &&
         run "contact sheet" is_png build/quickstart/out/contact_sheet.png
+    run "--deps" deps_name_python
+}
+# On a machine that has no package yet, --deps asks for those of the Python module, unless another Python than Debian's is
+# in use; apt-get only writes down what it is asked for.
+deps_name_python() {
+    local fake=$PWD/build/quickstart-deps
+    rm -rf "$fake" && mkdir -p "$fake/conda"
+    printf '#!/bin/sh\nexit 1\n' >"$fake/dpkg-query"
+    printf '#!/bin/sh\necho "$@" >>"%s/asked"\n' "$fake" >"$fake/apt-get"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nexec "$@"\n' >"$fake/sudo"
+    printf '#!/bin/sh\n' >"$fake/conda/python3"
+    chmod +x "$fake"/dpkg-query "$fake"/apt-get "$fake"/sudo "$fake"/conda/python3
+    PATH=$fake:/usr/bin:/bin ./quickstart --deps && grep -q ' gcc .* python3 python3-venv python3-dev$' "$fake/asked" || return 1
+    rm "$fake/asked"
+    PATH=$fake/conda:$fake:/usr/bin:/bin ./quickstart --deps && grep -q ' gcc ' "$fake/asked" && ! grep -q python3 "$fake/asked"
 }
 is_png() { [ "$(head -c 8 "$1" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ]; }
 
