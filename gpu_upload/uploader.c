@@ -516,11 +516,15 @@ stk_status stk_uploader_restore(stk_uploader *u, const char *text, stk_error *er
     return status;
 }
 
-stk_status stk_uploader_state(const stk_uploader *u, char *text, stk_error *error)
+stk_status stk_uploader_state(const stk_uploader *uploader, char *text, stk_error *error)
 {
-    if (u->state[0] == '\0') return stk_fail(error, STK_ERR_STATE, "no state is known");
+    stk_uploader *u = (stk_uploader *)(uintptr_t)uploader; /* const for the caller; the lock is not */
+    if (u->pid != getpid())
+        return stk_fail(error, STK_ERR_STATE, "this uploader was opened before fork(); open one in the child");
+    pthread_mutex_lock(&u->lock);
     memcpy(text, u->state, STK_STATE_BYTES);
-    return STK_OK;
+    pthread_mutex_unlock(&u->lock);
+    return text[0] != '\0' ? STK_OK : stk_fail(error, STK_ERR_STATE, "no state is known");
 }
 
 void stk_uploader_get_stats(stk_uploader *u, stk_uploader_stats *out)

@@ -68,11 +68,12 @@ static stk_status adopt(stk_changeover *c, bool *found, stk_error *error)
     uint64_t bytes = stk_staged_bytes(staged);
     stk_status status = whole != NULL ? open_whole(c, whole, error) : STK_OK;
     if (status == STK_OK) status = stk_staged_storage_open(staged, c->source, c->whole, &storage, error);
+    if (status == STK_OK) status = stk_payload_adopt(c->payload, storage, &c->options, error);
+    else stk_staged_close(&staged);
     if (status != STK_OK) {
-        stk_staged_close(&staged);
+        if (c->whole != NULL) stk_storage_close(&c->whole); /* the next attempt opens another one */
         return status;
     }
-    STK_TRY(stk_payload_adopt(c->payload, storage, &c->options, error));
     finish(c, whole != NULL ? "whole" : "subset", bytes, folder);
     *found = true;
     return STK_OK;
@@ -152,7 +153,7 @@ stk_status stk_changeover_open(const char *path, const stk_dataset_options *opti
     status = adopt(c, &found, NULL);
     if (status != STK_ERR_MEMORY) status = STK_OK;
     if (status == STK_OK && !found) status = start(c, error);
-    if (c->whole != NULL && found) *index = c->whole;
+    if (found && c->whole != NULL) *index = c->whole; /* without a copy c->whole is the thread's */
 cleanup:
     *out = c;
     if (status != STK_OK) stk_changeover_close(out);

@@ -26,7 +26,8 @@ class MapCache:
         self._db: Optional[sqlite3.Connection] = None
         self.hits = 0
         try:
-            self._db = sqlite3.connect(path, timeout=1.0)
+            # A Writer may be used by one thread after the other.
+            self._db = sqlite3.connect(path, timeout=1.0, check_same_thread=False)
             self._db.execute("CREATE TABLE IF NOT EXISTS results (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
         except sqlite3.Error as error:
             self._give_up(error)

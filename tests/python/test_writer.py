@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -354,6 +355,20 @@ def test_map_and_its_cache(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="broken"):
         write("e.stk", "1", range(8), "broken")
     assert (tmp_path / "e.stk").read_bytes() == plain
+
+
+def test_the_cache_of_a_map_in_another_thread(tmp_path: Path) -> None:
+    """A Writer is used by one thread at a time; which one does not matter."""
+    for hits in (0, 4):
+        writer = stoker.Writer(tmp_path / "x.stk", map=dict, version="1", force=True)
+        samples = [{"image": jpeg(i)} for i in range(4)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            thread = threading.Thread(target=writer.extend, args=(samples,))
+            thread.start()
+            thread.join()
+            writer.finish()
+        assert writer.map_hits == hits
 
 
 def test_exception_in_map_ends_nothing(tmp_path: Path) -> None:
