@@ -19,22 +19,32 @@ stk_status stk_mix_check(const stk_mix *m, stk_error *error)
                             alphas[i]);
     if (!(m->probability >= 0 && m->probability <= 1 && m->switch_probability >= 0 && m->switch_probability <= 1))
         return stk_fail(error, STK_ERR_ARGUMENT, "transform.mix: a probability must be 0 .. 1");
+    if (m->mode != STK_MIX_BATCH && m->mode != STK_MIX_ELEMENT && m->mode != STK_MIX_PAIR)
+        return stk_fail(error, STK_ERR_ARGUMENT, "transform.mix: there is no mode %d", (int)m->mode);
     return STK_OK;
 }
 
 static int32_t at_least(int32_t v, int32_t low) { return v < low ? low : v; }
 static int32_t at_most(int32_t v, int32_t high) { return v > high ? high : v; }
 
-/* v2.CutMix's box: centred anywhere, clipped; the share is what it leaves. */
-static void draw_box(stk_rng *rng, uint32_t width, uint32_t height, stk_mixing *plan)
+/* The box of CutMix along one axis: around the centre, clipped. torchvision's has an even number of pixels, timm's any. */
+static void place_box(const stk_mix *m, double ratio, int32_t centre, uint32_t size, int32_t *first, int32_t *end)
 {
-    double r = 0.5 * sqrt(1.0 - plan->share);
-    int32_t x = (int32_t)stk_rng_below(rng, width), y = (int32_t)stk_rng_below(rng, height);
-    int32_t half_width = (int32_t)(r * width), half_height = (int32_t)(r * height);
-    int32_t x1 = at_least(x - half_width, 0), x2 = at_most(x + half_width, (int32_t)width);
-    int32_t y1 = at_least(y - half_height, 0), y2 = at_most(y + half_height, (int32_t)height);
+    int32_t cut = (int32_t)(size * ratio), half = (int32_t)(0.5 * ratio * size);
+    bool even = m->mode == STK_MIX_BATCH;
+    *first = at_least(centre - (even ? half : cut / 2), 0);
+    *end = at_most(centre + (even ? half : (cut + 1) / 2), (int32_t)size);
+}
+
+static void draw_box(const stk_mix *m, stk_rng *rng, uint32_t width, uint32_t height, stk_mixing *plan)
+{
+    double ratio = sqrt(1.0 - plan->share);
+    int32_t x = (int32_t)stk_rng_below(rng, width), y = (int32_t)stk_rng_below(rng, height), x1, x2, y1, y2;
+    place_box(m, ratio, x, width, &x1, &x2);
+    place_box(m, ratio, y, height, &y1, &y2);
     plan->cut = true;
     plan->box = (stk_box){x1, y1, x2 - x1, y2 - y1};
+    if (m->shares_as_drawn) return;
     plan->share = 1.0 - (double)(x2 - x1) * (double)(y2 - y1) / ((double)width * (double)height);
 }
 
@@ -50,16 +60,41 @@ void stk_mix_draw(const stk_mix *m, uint64_t seed, uint64_t epoch, uint64_t firs
     if (!taken || n < 2 || !(alpha > 0)) return;
     plan->shift = 1 + (uint32_t)stk_rng_below(&rng, n - 1);
     plan->share = (double)(float)stk_rng_beta(&rng, alpha); /* torchvision draws a float32 */
-    if (cut) draw_box(&rng, width, height, plan);
+    if (cut) draw_box(m, &rng, width, height, plan);
+}
+
+/* How far away the partners are when each sample has its own choice; 0: there are none. */
+static uint32_t draw_shift(const stk_work_env *env, const stk_slot *slot, uint32_t n)
+{
+    stk_rng rng = stk_rng_for(env->rule.seed, slot->batch.epoch, slot->share.first, 0, 0, STK_PURPOSE_MIX);
+    return n < 2 ? 0 : 1 + (uint32_t)stk_rng_below(&rng, n - 1);
+}
+
+/* The choice for sample i of the batch alone, or for it and its partner; false: it is not mixed. */
+static bool draw_element(const stk_work_env *env, const stk_slot *slot, uint32_t i, stk_mixing *plan)
+{
+    const stk_mix *m = &env->rule.transform.mix;
+    const stk_batch *b = &slot->batch;
+    enum { OWN = 1 }; /* where the view stands in the key: beside the batch's choice, which has 0 */
+    stk_rng rng = stk_rng_for(env->rule.seed, b->epoch, slot->share.first + i, 0, OWN, STK_PURPOSE_MIX);
+    bool taken = stk_rng_double(&rng) < m->probability;
+    double choice = stk_rng_double(&rng);
+    bool cut = m->cutmix_alpha > 0 && (!(m->mixup_alpha > 0) || choice < m->switch_probability);
+    *plan = (stk_mixing){.share = 1};
+    if (!taken) return false;
+    plan->share = (double)(float)stk_rng_beta(&rng, cut ? m->cutmix_alpha : m->mixup_alpha);
+    if (cut) draw_box(m, &rng, b->width, b->height, plan);
+    return true;
 }
 
 /* ---- The pixels of one sample, which are those of its views one after the other. */
 
 typedef struct mixer {
     const stk_work_env *env;
-    const stk_mixing *plan;
+    const stk_mixing *plan; /* of the batch, or `own` */
+    stk_mixing own;         /* of the sample in hand */
     stk_slot *slot;
-    uint32_t n_views;
+    uint32_t n_views, shift;
     size_t sample_bytes; /* of all views */
 } mixer;
 
@@ -106,19 +141,41 @@ static void mix_sample(const mixer *m, uint32_t i, uint32_t partner, const uint8
     }
 }
 
+/* As mix_sample, by the sample's own choice where each has one. */
+static void mix_as_chosen(mixer *m, uint32_t i, uint32_t partner, const uint8_t *from)
+{
+    if (m->env->rule.transform.mix.mode == STK_MIX_ELEMENT && !draw_element(m->env, m->slot, i, &m->own)) return;
+    mix_sample(m, i, partner, from);
+}
+
 /* Follows i, i + shift, i + 2 shift ... around: each sample is overwritten right after it was its predecessor's
  * partner, so only the first one's pixels must be kept. */
-static void mix_cycle(const mixer *m, uint32_t first, uint32_t n, uint8_t *kept)
+static void mix_cycle(mixer *m, uint32_t first, uint32_t n, uint8_t *kept)
 {
     const uint8_t *data = m->slot->batch.data;
-    uint32_t i = first, next = (uint32_t)(((uint64_t)first + m->plan->shift) % n);
+    uint32_t i = first, next = (uint32_t)(((uint64_t)first + m->shift) % n);
     memcpy(kept, data + first * m->sample_bytes, m->sample_bytes);
     while (next != first) {
-        mix_sample(m, i, next, data + next * m->sample_bytes);
+        mix_as_chosen(m, i, next, data + next * m->sample_bytes);
         i = next;
-        next = (uint32_t)(((uint64_t)i + m->plan->shift) % n);
+        next = (uint32_t)(((uint64_t)i + m->shift) % n);
     }
-    mix_sample(m, i, first, kept);
+    mix_as_chosen(m, i, first, kept);
+}
+
+/* Sample i with (centre - i) modulo n, whose partner is i: around a point between two samples of an even number. */
+static void mix_pairs(mixer *m, uint32_t n, uint8_t *kept)
+{
+    const uint8_t *data = m->slot->batch.data;
+    stk_rng rng = stk_rng_for(m->env->rule.seed, m->slot->batch.epoch, m->slot->share.first, 0, 0, STK_PURPOSE_MIX);
+    uint64_t centre = n % 2 == 0 ? 2 * stk_rng_below(&rng, n / 2) + 1 : stk_rng_below(&rng, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t partner = (uint32_t)((centre + n - i) % n);
+        if (partner <= i || !draw_element(m->env, m->slot, i, &m->own)) continue;
+        memcpy(kept, data + i * m->sample_bytes, m->sample_bytes);
+        mix_sample(m, i, partner, data + partner * m->sample_bytes);
+        mix_sample(m, partner, i, kept);
+    }
 }
 
 static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
@@ -131,26 +188,38 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
+static void mix_cycles(mixer *m, uint32_t n, uint8_t *kept)
+{
+    uint32_t n_cycles = greatest_common_divisor(n, m->shift);
+    for (uint32_t c = 0; c < n_cycles; c++) mix_cycle(m, c, n, kept);
+}
+
 stk_status stk_mix_slot(const stk_work_env *env, stk_slot *slot, uint32_t n_views, bool has_pixels,
                         stk_buffer *scratch, stk_error *error)
 {
     stk_batch *b = &slot->batch;
+    const stk_mix *mix = &env->rule.transform.mix;
     uint32_t n = slot->share.n;
-    stk_mixing plan;
+    stk_mixing plan = {.share = 1};
     mixer m = {.env = env, .plan = &plan, .slot = slot, .n_views = n_views, .sample_bytes = b->sample_bytes * n_views};
     for (uint32_t e = 0; e < b->n; e++) {
         slot->labels2[e] = slot->labels[e];
         slot->shares[e] = 1;
     }
-    stk_mix_draw(&env->rule.transform.mix, env->rule.seed, b->epoch, slot->share.first, n, b->width, b->height, &plan);
+    if (mix->mode == STK_MIX_BATCH)
+        stk_mix_draw(mix, env->rule.seed, b->epoch, slot->share.first, n, b->width, b->height, &plan);
+    else
+        m.plan = &m.own;
+    m.shift = mix->mode == STK_MIX_ELEMENT ? draw_shift(env, slot, n) : plan.shift;
     b->mixing = plan;
-    if (plan.shift == 0) return STK_OK;
-    for (uint32_t i = 0; i < n && !has_pixels; i++)
-        mix_sample(&m, i, (uint32_t)(((uint64_t)i + plan.shift) % n), NULL);
+    if (m.shift == 0 && !(mix->mode == STK_MIX_PAIR && n > 1)) return STK_OK;
+    for (uint32_t i = 0; i < n && !has_pixels; i++) mix_sample(&m, i, (uint32_t)(((uint64_t)i + m.shift) % n), NULL);
     if (!has_pixels) return STK_OK;
     scratch->n_bytes = 0;
     STK_TRY(stk_buffer_resize(scratch, m.sample_bytes, error));
-    uint32_t n_cycles = greatest_common_divisor(n, plan.shift);
-    for (uint32_t c = 0; c < n_cycles; c++) mix_cycle(&m, c, n, scratch->data);
+    if (mix->mode == STK_MIX_PAIR)
+        mix_pairs(&m, n, scratch->data);
+    else
+        mix_cycles(&m, n, scratch->data);
     return STK_OK;
 }

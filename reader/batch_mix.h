@@ -12,7 +12,7 @@
 /* Errors: STK_ERR_ARGUMENT names the field. */
 stk_status stk_mix_check(const stk_mix *mix, stk_error *error);
 
-/* The choice for a batch of n samples of width x height pixels whose first one has this position in the epoch. */
+/* The choice of STK_MIX_BATCH for a batch of n samples of width x height pixels whose first one has this position in the epoch. */
 void stk_mix_draw(const stk_mix *mix, uint64_t seed, uint64_t epoch, uint64_t first, uint32_t n, uint32_t width,
                   uint32_t height, stk_mixing *mixing);
 

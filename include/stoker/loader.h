@@ -108,7 +108,7 @@ STK_API void stk_loader_options_init(stk_loader_options *options);
  * elements of options->dtype (not for uint8) to `table`, 4 * 768 bytes at most. */
 STK_API void stk_loader_norm_table(const stk_loader_options *options, void *table);
 
-/* How the images of a batch are mixed: sample i (all of its views) with sample (i + shift) % n_samples. */
+/* How the images of a batch are mixed (STK_MIX_BATCH): sample i (all of its views) with sample (i + shift) % n_samples. */
 typedef struct stk_mixing {
     uint32_t shift; /* 0: not at all */
     bool cut;       /* CutMix: the box comes from the partner */

@@ -124,15 +124,26 @@ STK_API void stk_step_init(stk_step *step, stk_step_kind kind);
 
 enum { STK_STEPS_MAX = 16 };
 
-/* Mixing images of a batch, after everything else: torchvision's v2.MixUp and v2.CutMix. Each image is mixed with
- * that of another sample of the batch, the same distance away for all; the batch then carries the partners' labels
- * and each entry's share (stk_batch.labels2, .shares). The choices depend on (seed, epoch, the batch's first
- * position in the epoch). Entries that are missing (on_bad=skip) mix with none. */
+/* What is chosen for all images of a batch alike. */
+typedef enum stk_mix_mode {
+    STK_MIX_BATCH = 0,   /* everything: one share, one box, partners one distance away */
+    STK_MIX_ELEMENT = 1, /* the partners' distance; whether and how an image is mixed is its own (timm's "elem") */
+    STK_MIX_PAIR = 2     /* nothing: two images that are mixed with each other have one share and box (timm's "pair").
+                            Of an odd number of images one is left alone */
+} stk_mix_mode;
+
+/* Mixing images of a batch, after everything else: torchvision's v2.MixUp and v2.CutMix, timm's Mixup (0.9 and later,
+ * timm/data/mixup.py) under ELEMENT and PAIR. Each image is mixed with that of another sample of the batch; the batch
+ * then carries the partners' labels and each entry's share (stk_batch.labels2, .shares). The choices depend on (seed,
+ * epoch, the batch's first position in the epoch). Entries that are missing (on_bad=skip) mix with none. */
 typedef struct stk_mix {
+    stk_mix_mode mode;         /* BATCH */
     double mixup_alpha;        /* 0 = never; of the Beta(alpha, alpha) that the share is drawn from */
     double cutmix_alpha;       /* 0 = never */
     double probability;        /* 1; how often a batch is mixed at all */
     double switch_probability; /* 0.5; with both: how often CutMix is taken */
+    bool shares_as_drawn;      /* false: CutMix's shares are those of the box, which the image's edge may have clipped;
+                                  true: those that were drawn (timm's correct_lam=False) */
 } stk_mix;
 
 typedef struct stk_transform {

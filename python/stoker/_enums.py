@@ -53,6 +53,11 @@ ORDERS: Mapping[str, int] = {
     "page": lib.STK_ORDER_PAGE,
     "weighted": lib.STK_ORDER_WEIGHTED,
 }
+MIX_MODES: Mapping[str, int] = {
+    "batch": lib.STK_MIX_BATCH,
+    "elem": lib.STK_MIX_ELEMENT,
+    "pair": lib.STK_MIX_PAIR,
+}
 IOS: Mapping[str, int] = {"auto": lib.STK_IO_AUTO, "mmap": lib.STK_IO_MMAP, "pread": lib.STK_IO_PREAD}
 VERIFIES: Mapping[str, int] = {
     "first": lib.STK_VERIFY_FIRST,

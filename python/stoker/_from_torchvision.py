@@ -234,8 +234,9 @@ def timm(config: Any, *, train: bool = False) -> Translated:
     instead of the evaluation crop, and what the config has, by timm's names, of "scale", "ratio", "hflip",
     "vflip", "auto_augment", "color_jitter", "color_jitter_prob", "force_color_jitter", "grayscale_prob",
     "gaussian_blur_prob", "re_prob", "re_mode", "re_count" (also "aa", "reprob", "remode", "recount"), "mixup",
-    "cutmix", "mixup_prob", "mixup_switch_prob" and "num_classes"; as in timm, auto_augment switches color_jitter
-    off unless forced. Batches are float32, normalised. Raises UnsupportedError for what has no counterpart here.
+    "cutmix", "mixup_prob", "mixup_switch_prob", "mixup_mode" and "num_classes"; as in timm, auto_augment switches
+    color_jitter off unless forced. Batches are float32, normalised. Raises UnsupportedError for what has no
+    counterpart here.
     """
     values = config if isinstance(config, dict) else vars(config)
     size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
@@ -294,12 +295,16 @@ def _timm_train(values: Any, size: tuple[int, int], name: Any) -> Train:
         flip=float(get("hflip", default=0.5)),
         filter=name,
     )
+    if get("cutmix_minmax"):
+        raise UnsupportedError(f"timm: cutmix_minmax={get('cutmix_minmax')!r} cannot be done; use cutmix")
     mix = Mix(
         float(get("mixup", default=0.0)),
         float(get("cutmix", default=0.0)),
         p=float(get("mixup_prob", default=1.0)),
         switch=float(get("mixup_switch_prob", default=0.5)),
         num_classes=get("num_classes"),
+        mode=get("mixup_mode", default="batch"),
+        correct_lam=bool(get("correct_lam", default=True)),
     )
     if mix:
         transform.mix = mix

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
+from stoker._enums import MIX_MODES, constant
 from stoker._errors import ArgumentError
 from stoker._numpy import np
 from stoker._steps import probability
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
 
 
 class Mix:
-    """torchvision's v2.MixUp and v2.CutMix, on finished batches.
+    """torchvision's v2.MixUp and v2.CutMix, and timm's Mixup, on finished batches.
 
     Labels are then float32 of shape (n, num_classes), as torchvision makes them: what nn.CrossEntropyLoss takes.
     ``loader.batch.mixed`` has the two labels of each row and the share of the first.
 
     mixup, cutmix: alpha of the Beta distribution that a batch's share is drawn from, 0: never. p: how often a
     batch is mixed at all. switch: with both, how often CutMix is taken. num_classes: None: as many as the data
-    set has classes.
+    set has classes. mode: what has a choice of its own, "batch", "pair" (two images that are mixed with each
+    other; of an odd number one is left alone) or "elem" (each image), timm's words for it; p and switch are then
+    those of a pair or an image. correct_lam: whether CutMix's shares are those of the box after clipping, or as
+    drawn.
     """
 
     def __init__(
@@ -32,6 +36,8 @@ class Mix:
         p: float = 1.0,
         switch: float = 0.5,
         num_classes: Optional[int] = None,
+        mode: str = "batch",
+        correct_lam: bool = True,
     ) -> None:
         for name, alpha in (("mixup", mixup), ("cutmix", cutmix)):
             if not (alpha == 0 or 0.01 <= alpha <= 1000):
@@ -41,6 +47,8 @@ class Mix:
         self.mixup, self.cutmix = float(mixup), float(cutmix)
         self.p, self.switch = probability("p", p), probability("switch", switch)
         self.num_classes = None if num_classes is None else int(num_classes)
+        constant(MIX_MODES, "mode", mode)
+        self.mode, self.correct_lam = mode, bool(correct_lam)
 
     def __bool__(self) -> bool:
         """Whether it ever mixes."""
@@ -50,6 +58,7 @@ class Mix:
         """Writes this into an stk_mix."""
         raw.mixup_alpha, raw.cutmix_alpha = self.mixup, self.cutmix
         raw.probability, raw.switch_probability = self.p, self.switch
+        raw.mode, raw.shares_as_drawn = MIX_MODES[self.mode], not self.correct_lam
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())

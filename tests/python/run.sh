@@ -57,6 +57,6 @@ echo "== pixels against Pillow 12.3"
 run_pytest pillow12 "$here/test_pillow.py" || status=$?
 if [ "${STOKER_TEST_TORCH:-0}" = 1 ]; then
     echo "== beside torch and others"
-    run_pytest torch "$here"/test_{torch,trainers,examples,beside,device,follow,loose,sample_transform,writer}.py || status=$?
+    run_pytest torch "$here"/test_{torch,trainers,examples,beside,device,follow,loose,sample_transform,timm,views,writer}.py || status=$?
 fi
 exit $status

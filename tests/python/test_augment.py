@@ -331,6 +331,48 @@ def test_mixing_is_the_batchs_own(tiny: Path) -> None:
     assert shares[0] != shares[1]
 
 
+@pytest.mark.parametrize("mode", ["elem", "pair"])
+def test_mixing_by_element_and_pair(tiny: Path, mode: str) -> None:
+    """The same for any number of threads, resumed, in any layout and on a device; labels follow the pixels."""
+    transform = stoker.Train(24).with_mix(stoker.Mix(0.8, 1.0, p=0.8, mode=mode))
+    ds = stoker.open(tiny)
+    runs = []
+    for threads in (1, 2, 8):  # batches of 31: 6 whole ones, and 25
+        loader = stoker.Loader(ds, 31, transform=transform, seed=3, num_threads=threads)
+        runs.append([(x.copy(), y, loader.batch.mixed) for x, y in loader])  # type: ignore[union-attr]
+    for run in runs[1:]:
+        for (x, y, _), (x0, y0, _) in zip(run, runs[0]):
+            assert np.array_equal(x, x0) and np.array_equal(y, y0)
+    for (mixed, soft, info), (plain, _) in zip(runs[0], stoker.Loader(ds, 31, transform=stoker.Train(24), seed=3)):
+        assert soft.shape == (len(plain), 10) and np.allclose(soft.sum(1), 1, atol=1e-6)
+        assert len(np.unique(info.shares)) > len(plain) // 4
+        alone = info.shares == 1
+        assert alone.any() and np.array_equal(mixed[alone], plain[alone])
+        changed = (mixed != plain).any((1, 2, 3))
+        assert changed.sum() > len(plain) // 3 and not changed[alone].any()
+    loader = stoker.Loader(ds, 31, transform=transform, seed=3)
+    for _ in zip(range(3), loader):
+        pass
+    other = stoker.Loader(ds, 31, transform=transform, seed=3)
+    other.load_state_dict(loader.state_dict())
+    assert np.array_equal(next(iter(other))[0], runs[0][3][0])
+    planar = stoker.Loader(ds, 31, transform=transform, seed=3, layout="NCHW")
+    assert np.array_equal(next(iter(planar))[0].transpose(0, 2, 3, 1), runs[0][0][0])
+    device = stoker.Loader(ds, 31, transform=transform, seed=3, device="dummy", layout="NHWC")
+    images, soft = next(iter(device))
+    assert np.array_equal(np.from_dlpack(images), runs[0][0][0]) and np.array_equal(soft, runs[0][0][1])
+    assert str(device.stats()["decode"]).startswith("cpu: ")
+    with pytest.raises(stoker.UnsupportedError, match="GPU"):
+        stoker.Loader(ds, 31, transform=transform, device="dummy", decode="gpu")
+    two, _, info = mixed_batch(tiny, transform, n_views=2)
+    plain_two, _, _ = mixed_batch(tiny, stoker.Train(24), n_views=2)
+    alone = info.mixed.shares == 1
+    assert 0 < alone.sum() < 30  # both views of a sample, or none
+    for view, plain in zip(two, plain_two):
+        same = np.array([np.array_equal(a, b) for a, b in zip(view, plain)])
+        assert np.array_equal(same, alone[::2] if len(alone) == 2 * len(same) else alone)
+
+
 def test_mixing_views_columns_and_devices(tiny: Path) -> None:
     transform = stoker.Train(24, mixup=0.8)
     plain, _, _ = mixed_batch(tiny, stoker.Train(24), n_views=2)

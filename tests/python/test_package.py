@@ -144,6 +144,7 @@ def test_enumerations_are_complete() -> None:
         "STK_ON_BAD_": enums.ON_BADS,
         "STK_ORDER_": enums.ORDERS,
         "STK_IO_": enums.IOS,
+        "STK_MIX_": enums.MIX_MODES,
         "STK_ENCODE_": enums.ENCODES,
         "STK_CHECK_": enums.CHECKS,
         "STK_EXIF_": enums.EXIFS,

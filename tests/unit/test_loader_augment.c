@@ -56,10 +56,15 @@ static stk_loader *open_forgetting(const stk_loader_options *options)
     return l;
 }
 
-static uint64_t hash_of(uint32_t threads, uint32_t side, bool mixed)
+enum { ALONE = 3 }; /* beside stk_mix_mode: nothing is mixed */
+
+static uint64_t hash_of(uint32_t threads, uint32_t side, int mode)
 {
     stk_loader_options o = options_for(threads, side);
-    if (mixed) o.transform.mix.mixup_alpha = o.transform.mix.cutmix_alpha = 0.8;
+    if (mode != ALONE) {
+        o.transform.mix.mixup_alpha = o.transform.mix.cutmix_alpha = 0.8;
+        o.transform.mix.mode = (stk_mix_mode)mode;
+    }
     stk_loader *l = open_forgetting(&o);
     run_log log = {0};
     CHECK(run_batches(l, &log, UINT64_MAX));
@@ -75,12 +80,13 @@ static void same_for_any_number_of_threads(void)
 {
     static const uint32_t sides[] = {1, 2, 3, 31};
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-        for (int mixed = 0; mixed < 2; mixed++) {
-            uint64_t one = hash_of(1, sides[i], mixed);
-            CHECK(hash_of(2, sides[i], mixed) == one);
-            CHECK(hash_of(4, sides[i], mixed) == one);
+        for (int mode = STK_MIX_BATCH; mode <= ALONE; mode++) {
+            uint64_t one = hash_of(1, sides[i], mode);
+            CHECK(hash_of(2, sides[i], mode) == one);
+            CHECK(hash_of(4, sides[i], mode) == one);
         }
-    CHECK(hash_of(1, 31, false) != hash_of(1, 31, true));
+    for (int mode = STK_MIX_BATCH; mode < ALONE; mode++)
+        for (int other = mode + 1; other <= ALONE; other++) CHECK(hash_of(1, 31, mode) != hash_of(1, 31, other));
 }
 
 /* Every entry's partner is a label of the batch, and all are somebody's partner once. */
@@ -109,6 +115,40 @@ static void labels_and_shares(void)
     CHECK(b->labels2 == NULL && b->shares == NULL);
     stk_batch_release(b);
     stk_loader_close(&l);
+}
+
+/* Batches of an even and of an odd number of samples: who is whose partner, and whether shares are their own. */
+static void elements_and_pairs(void)
+{
+    for (uint32_t size = 4; size <= 5; size++)
+        for (int mode = STK_MIX_ELEMENT; mode <= STK_MIX_PAIR; mode++) {
+            stk_loader_options o = options_for(2, 12);
+            stk_batch *b;
+            uint32_t unequal = 0;
+            o.batch_size = size;
+            o.last = STK_LAST_DROP;
+            o.transform.mix = (stk_mix){
+                .mode = (stk_mix_mode)mode, .mixup_alpha = 0.4, .probability = 1, .switch_probability = 0.5};
+            stk_loader *l = run_loader(dataset, &o);
+            while (stk_loader_next(l, -1, &b, &error) == STK_OK) {
+                uint32_t alone = 0, n = b->n / o.n_views;
+                for (uint32_t i = 0; i < n; i++) {
+                    uint32_t e = i * o.n_views, pairs = 0;
+                    CHECK(b->labels2[e] == b->labels2[e + 1] && b->shares[e] == b->shares[e + 1]);
+                    for (uint32_t k = 0; k < n; k++)
+                        pairs += k != i && b->labels[k * 2] == b->labels2[e] && b->labels2[k * 2] == b->labels[e] &&
+                                 b->shares[k * 2] == b->shares[e];
+                    if (b->shares[e] == 1 && b->labels2[e] == b->labels[e]) alone++;
+                    else if (mode == STK_MIX_PAIR) CHECK(pairs >= 1);
+                    unequal += b->shares[e] != b->shares[0];
+                }
+                CHECK(mode != STK_MIX_PAIR || alone == n % 2);
+                CHECK(b->mixing.shift == 0);
+                stk_batch_release(b);
+            }
+            CHECK(unequal > N / 4);
+            stk_loader_close(&l);
+        }
 }
 
 static void refuse(const stk_loader_options *o, const char *text)
@@ -159,6 +199,12 @@ static void refused(void)
     refuse(&o, "alpha -1");
     o.transform.mix = (stk_mix){.mixup_alpha = 1, .probability = 2};
     refuse(&o, "probability");
+    o.transform.mix = (stk_mix){.mixup_alpha = 1, .mode = (stk_mix_mode)3};
+    refuse(&o, "mode 3");
+    o.transform.mix.mode = STK_MIX_PAIR;
+    o.gather = true;
+    stk_loader *l = NULL;
+    CHECK_STATUS(stk_loader_open(dataset, &o, &l, &error), STK_ERR_UNSUPPORTED);
 }
 
 /* ---- Batches for a consumer that takes the steps by itself. */
@@ -236,6 +282,7 @@ int main(void)
     dataset = run_open(path);
     RUN(same_for_any_number_of_threads);
     RUN(labels_and_shares);
+    RUN(elements_and_pairs);
     RUN(refused);
     RUN(gathered_batches_say_how_they_are_mixed);
     RUN(drawers_draw_by_identity);
