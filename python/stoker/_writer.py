@@ -409,7 +409,9 @@ class Writer:
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
-            raise StateError(f"{self._path}: this Writer was made in another process; make one in each, then merge")
+            raise StateError(
+                f"{self._path}: this Writer was made in another process; make one in each, then merge"
+            )
         if self._closed:
             raise StateError(f"{self._path}: this Writer has {'finished' if self._report else 'ended'}")
 
