@@ -14,6 +14,7 @@
 #include <stoker/status.h>
 
 #include "gpu_upload/gpu_batch.h"
+#include "gpu_upload/gpu_steps.h"
 #include "gpu_upload/hd_direct.h"
 
 enum { STK_GPU_BACKEND_VERSION = 4 };
@@ -77,6 +78,9 @@ typedef struct stk_gpu_backend {
 
     /* Queues a batch that needs no plan. */
     stk_status (*run_direct)(stk_gpu_device *device, const stk_gpu_direct *batch, void *stream, stk_error *error);
+
+    /* Queues a batch's steps and mixing, behind what made its pictures. `steps` may go when this returns. */
+    stk_status (*run_steps)(stk_gpu_device *device, const stk_gpu_steps *steps, void *stream, stk_error *error);
 
     /* Costs as measured, to be put right by a back end that has no device to measure. */
     void (*costs)(stk_gpu_device *device, stk_gpu_costs *costs);

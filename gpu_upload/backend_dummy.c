@@ -10,6 +10,7 @@
 
 #include "common/fail.h"
 #include "gpu_upload/dummy_device.h"
+#include "gpu_upload/dummy_steps.h"
 #include "gpu_upload/hd_decode.h"
 #include "gpu_upload/hd_stages.h"
 #include "gpu_upload/host_axis.h"
@@ -298,6 +299,14 @@ static stk_status dummy_run_direct(stk_gpu_device *device, const stk_gpu_direct 
     return STK_OK;
 }
 
+static stk_status dummy_run_steps(stk_gpu_device *device, const stk_gpu_steps *steps, void *stream, stk_error *error)
+{
+    bool idle;
+    STK_TRY(begin_run(device, stream, &idle, error));
+    if (!idle) stk_dummy_steps(steps);
+    return STK_OK;
+}
+
 static void dummy_range_push(const char *name) { (void)name; }
 static void dummy_range_pop(void) {}
 
@@ -326,6 +335,7 @@ const stk_gpu_backend stk_gpu_dummy_backend = {
     .clear = dummy_clear,
     .run = dummy_run,
     .run_direct = dummy_run_direct,
+    .run_steps = dummy_run_steps,
     .costs = dummy_costs,
     .range_push = dummy_range_push,
     .range_pop = dummy_range_pop,

@@ -17,8 +17,8 @@ struct stk_uploader;
  * and kernels in full; the GPU where they are about equal. The reason goes to text. */
 bool stk_choose_side(const stk_gpu_costs *costs, char *text, size_t text_size);
 
-/* Steps or mixing that have no kernels: the images are then decoded where those are taken. */
-bool stk_device_lacks_steps(const stk_transform *transform);
+/* Whether there is more to do than crop, resize, flip and normalise. */
+bool stk_transform_has_steps(const stk_transform *transform);
 
 /* What the data set and the options alone say: sets u->gather, u->decode_text and u->measures. */
 void stk_choose_by_records(struct stk_uploader *u);

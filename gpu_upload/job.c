@@ -41,8 +41,8 @@ static void free_job(stk_job *job)
     void *events[5] = {job->copy_begun, job->copied, job->run_begun, job->done, job->consumed};
     /* A consumer's last kernels may still read the tensor. */
     if (job->was_consumed && job->consumed != NULL) (void)s->backend->event_sync(s->device, job->consumed, NULL);
-    stk_gpu_block *blocks[5] = {&job->bytes, &job->plan, &job->out, &job->extras, &job->staging};
-    for (int i = 0; i < 5; i++) stk_gpu_block_free(s, blocks[i]);
+    stk_gpu_block *blocks[6] = {&job->bytes, &job->plan, &job->steps, &job->out, &job->extras, &job->staging};
+    for (int i = 0; i < 6; i++) stk_gpu_block_free(s, blocks[i]);
     for (int i = 0; i < 5; i++)
         if (events[i] != NULL) s->backend->event_close(s->device, events[i]);
     free(job->ids);
@@ -156,4 +156,27 @@ stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *
         return stk_fail_memory(error, "a batch");
     job->capacity = n;
     return STK_OK;
+}
+
+static void take_own_label(stk_job *job, uint32_t entry)
+{
+    job->labels2[entry] = job->labels[entry];
+    job->shares[entry] = 1;
+}
+
+void stk_job_unmix(stk_job *job, uint32_t entry)
+{
+    const uint32_t n_views = job->n_views, n = job->batch.n / n_views, sample = entry / n_views;
+    if (job->batch.host_labels2 == NULL || job->mixing.shift == 0) return;
+    const uint32_t before = (uint32_t)(((uint64_t)sample + n - job->mixing.shift) % n); /* whose partner it is */
+    take_own_label(job, entry);
+    take_own_label(job, before * n_views + entry % n_views);
+}
+
+bool stk_job_note_bits(stk_job *job, uint32_t i)
+{
+    if (job->device_statuses == NULL || job->device_statuses[i] == 0) return false;
+    job->statuses[i] = STK_ERR_IMAGE;
+    stk_job_unmix(job, i);
+    return true;
 }

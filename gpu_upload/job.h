@@ -19,7 +19,8 @@ typedef struct stk_job {
     stk_array array;        /* batch.array, when the records are arrays */
     stk_job_pool *pool;
     struct stk_job *next;
-    stk_gpu_block bytes, plan, out, extras; /* device: gathered bytes; plan; tensor; labels, columns, statuses */
+    stk_gpu_block bytes, plan, steps, out, extras; /* device: gathered bytes; plan; the steps'; tensor; labels, columns,
+                                                      statuses */
     stk_gpu_block staging;                  /* pinned: plan, labels, columns on their way in; statuses back */
     void *copy_begun, *copied, *run_begun, *done, *consumed;
     bool was_consumed; /* `consumed` was recorded: writers wait for it */
@@ -33,6 +34,8 @@ typedef struct stk_job {
     int32_t *statuses;
     int64_t *labels2;
     float *shares;
+    stk_mixing mixing;
+    uint32_t n_views;
     const void **columns;
     const int32_t *device_statuses; /* in staging, once `done` */
     uint64_t uploaded;
@@ -56,6 +59,11 @@ void stk_job_pool_close(stk_job_pool **pool);
 stk_status stk_job_get(stk_job_pool *pool, stk_job **out, stk_error *error);
 /* Back to the pool. */
 void stk_job_put(stk_job *job);
+/* An entry turned out to be bad: neither it nor the one that it was to be a part of is mixed, and their labels say so. */
+void stk_job_unmix(stk_job *job, uint32_t entry);
+/* The device's work of a job is done: statuses and labels take over what it said of entry i's bits. True when they are
+ * invalid. */
+bool stk_job_note_bits(stk_job *job, uint32_t i);
 /* Room for n entries and n_columns columns in the host arrays. */
 stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *error);
 

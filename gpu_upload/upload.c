@@ -47,6 +47,8 @@ static void fill_batch(stk_uploader *u, const stk_batch *b, stk_job *job)
                             .layout = u->loader_options.layout, .n_columns = b->n_columns, .ids = job->ids,
                             .host_labels = job->labels, .statuses = job->statuses, .columns = job->columns,
                             .device = u->share->info.number};
+    job->mixing = b->mixing;
+    job->n_views = u->loader_options.n_views;
     if (b->labels2 != NULL) {
         memcpy(job->labels2, b->labels2, b->n * sizeof *job->labels2);
         memcpy(job->shares, b->shares, b->n * sizeof *job->shares);
@@ -97,8 +99,20 @@ static stk_status end_copies(stk_uploader *u, stk_job *job, stk_error *error)
     return k->event_wait(u->share->device, job->copied, job->lane->stream, error);
 }
 
+/* What the stages make: the tensor, or pictures that the transform's steps go on with. */
+typedef struct target {
+    stk_gpu_output output;
+    uint8_t *out;
+} target;
+
+static target target_of(const stk_uploader *u, const stk_job *job, const stk_gpu_output *output)
+{
+    return (target){.output = stk_upload_steps_picture(u, output),
+                    .out = u->steps.drawer != NULL ? job->lane->pictures.memory : job->out.memory};
+}
+
 static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_gpu_plan_group *g,
-                       const stk_batch *b, const stk_gpu_output *output, int32_t *statuses, stk_gpu_group *out)
+                       const stk_batch *b, const target *to, int32_t *statuses, stk_gpu_group *out)
 {
     uint8_t *plan = job->plan.memory;
     *out = (stk_gpu_group){.bytes = job->bytes.memory,
@@ -110,9 +124,9 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
                            .axes = (int32_t *)(void *)(plan + v->axes_at),
                            .scratch = job->lane->scratch.memory,
                            .norm = u->norm.memory,
-                           .out = job->out.memory,
+                           .out = to->out,
                            .status = statuses,
-                           .output = *output};
+                           .output = to->output};
     out->decode_items = (const stk_gpu_item *)(void *)(plan + v->items_at) + g->first_item;
     out->n_decode_items = g->n_items;
     out->others = (const uint32_t *)(void *)(plan + v->others_at) + g->first_other;
@@ -146,12 +160,12 @@ static stk_status end_statuses(stk_uploader *u, stk_job *job, const int32_t *sta
 }
 
 static stk_status run_groups(stk_uploader *u, const stk_job *job, const stk_gpu_plan_view *v, const stk_batch *b,
-                             const stk_gpu_output *output, int32_t *statuses, stk_error *error)
+                             const target *to, int32_t *statuses, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
     for (uint32_t i = 0; i < v->n_groups; i++) {
         stk_gpu_group group;
-        fill_group(u, job, v, &v->groups[i], b, output, statuses, &group);
+        fill_group(u, job, v, &v->groups[i], b, to, statuses, &group);
         k->range_push("stoker decode");
         stk_status status = k->run(u->share->device, &group, job->lane->stream, error);
         k->range_pop();
@@ -168,76 +182,118 @@ static stk_gpu_output output_of(const stk_uploader *u, const stk_batch *b)
     return o;
 }
 
-/* A lane's batches share its scratch: when it must grow, what runs now is waited for. */
-static stk_status fit_scratch(stk_uploader *u, stk_upload_lane *lane, uint64_t n_bytes, stk_job *job, stk_error *error)
+/* A lane's batches share its memory: when it must grow, what runs now is waited for. */
+static stk_status fit_lane(stk_uploader *u, stk_upload_lane *lane, stk_gpu_block *block, uint64_t n_bytes, stk_job *job,
+                           stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    if (n_bytes <= lane->scratch.capacity && lane->scratch.memory != NULL) return STK_OK;
+    if (n_bytes <= block->capacity && block->memory != NULL) return STK_OK;
     STK_TRY(k->event_record(u->share->device, job->done, lane->stream, error));
     STK_TRY(k->event_sync(u->share->device, job->done, error));
-    return stk_gpu_block_fit(u->share, &lane->scratch, (size_t)n_bytes, error);
+    return stk_gpu_block_fit(u->share, block, (size_t)n_bytes, error);
+}
+
+/* Device memory for the tensor, and for steps what they are planned to need. */
+static stk_status fit_output(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_output *output, stk_error *error)
+{
+    STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output->image_bytes * b->n), error));
+    if (u->steps.drawer == NULL) return STK_OK;
+    STK_TRY(stk_gpu_block_fit(u->share, &job->steps, stk_upload_steps_bytes(u), error));
+    return fit_lane(u, job->lane, &job->lane->pictures, stk_steps_plan_room(&u->steps.plan).n_bytes, job, error);
+}
+
+/* Where in the staging memory the parts of a batch lie, one behind the other. */
+typedef struct staged {
+    uint8_t *plan, *steps, *extras;
+    uint64_t plan_bytes, steps_bytes;
+} staged;
+
+static stk_status stage(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_plan_view *v, const extras *x,
+                        staged *s, stk_error *error)
+{
+    s->plan_bytes = v != NULL ? v->block_bytes : 0;
+    s->steps_bytes = stk_upload_steps_bytes(u);
+    const uint64_t steps_at = align(s->plan_bytes), extras_at = steps_at + align(s->steps_bytes);
+    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)(extras_at + x->n_bytes), error));
+    s->plan = job->staging.memory;
+    s->steps = s->plan + steps_at;
+    s->extras = s->plan + extras_at;
+    if (v != NULL) memcpy(s->plan, v->block, (size_t)s->plan_bytes);
+    if (s->steps_bytes > 0) memcpy(s->steps, u->steps.plan.block.data, (size_t)s->steps_bytes);
+    stage_extras(u, b, job, x, s->extras);
+    return STK_OK;
+}
+
+static stk_status copy_staged(stk_uploader *u, stk_job *job, const staged *s, const extras *x, stk_error *error)
+{
+    STK_TRY(copy(u, job, job->plan.memory, s->plan, (size_t)s->plan_bytes, error));
+    STK_TRY(copy(u, job, job->steps.memory, s->steps, (size_t)s->steps_bytes, error));
+    return copy(u, job, job->extras.memory, s->extras, (size_t)x->copied, error);
 }
 
 static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    stk_gpu_output output = output_of(u, b);
+    const stk_gpu_output output = output_of(u, b);
+    const stk_gpu_output picture = stk_upload_steps_picture(u, &output);
+    staged s;
     k->range_push("stoker plan");
-    stk_status status = stk_gpu_plan_make(u->plan, b->data, b->data_bytes, u->resident.n_bytes, b->n, &output,
+    stk_status status = stk_gpu_plan_make(u->plan, b->data, b->data_bytes, u->resident.n_bytes, b->n, &picture,
                                           job->statuses, error);
     k->range_pop();
     if (status != STK_OK) return status;
+    STK_TRY(stk_upload_steps_plan(u, b, job, &output, error));
     stk_gpu_plan_view v = stk_gpu_plan_get(u->plan);
-    uint64_t plan_bytes = align(v.block_bytes);
     STK_TRY(stk_gpu_block_fit(u->share, &job->bytes, b->data_bytes, error));
     STK_TRY(stk_gpu_block_fit(u->share, &job->plan, (size_t)v.room_bytes, error));
-    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)(plan_bytes + x->n_bytes), error));
-    STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
-    STK_TRY(fit_scratch(u, job->lane, v.scratch_bytes, job, error));
-    uint8_t *staging = job->staging.memory;
-    memcpy(staging, v.block, (size_t)v.block_bytes);
-    stage_extras(u, b, job, x, staging + plan_bytes);
+    STK_TRY(fit_output(u, b, job, &output, error));
+    STK_TRY(fit_lane(u, job->lane, &job->lane->scratch, v.scratch_bytes, job, error));
+    STK_TRY(stage(u, b, job, &v, x, &s, error));
     STK_TRY(begin_copies(u, job, error));
     STK_TRY(copy(u, job, job->bytes.memory, b->data, b->data_bytes, error));
-    STK_TRY(copy(u, job, job->plan.memory, staging, (size_t)v.block_bytes, error));
-    STK_TRY(copy(u, job, job->extras.memory, staging + plan_bytes, (size_t)x->copied, error));
+    STK_TRY(copy_staged(u, job, &s, x, error));
     STK_TRY(end_copies(u, job, error));
     STK_TRY(k->event_record(u->share->device, job->run_begun, job->lane->stream, error));
-    int32_t *staged = (int32_t *)(void *)(staging + plan_bytes + x->statuses), *statuses;
-    STK_TRY(begin_statuses(u, job, x, staged, b->n, &statuses, error));
-    STK_TRY(run_groups(u, job, &v, b, &output, statuses, error));
-    return end_statuses(u, job, statuses, staged, b->n, error);
+    int32_t *said = (int32_t *)(void *)(s.extras + x->statuses), *statuses;
+    const target to = target_of(u, job, &output);
+    STK_TRY(begin_statuses(u, job, x, said, b->n, &statuses, error));
+    STK_TRY(run_groups(u, job, &v, b, &to, statuses, error));
+    STK_TRY(stk_upload_steps_run(u, b, job, (const stk_gpu_image *)(void *)((uint8_t *)job->plan.memory + v.images_at), error));
+    return end_statuses(u, job, statuses, said, b->n, error);
 }
 
 /* Batches that need no plan: which samples they are made of goes behind labels and columns. */
 static stk_status upload_direct(stk_uploader *u, const stk_batch *b, stk_job *job, const extras *x, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    stk_gpu_output output = output_of(u, b);
-    STK_TRY(stk_gpu_block_fit(u->share, &job->out, (size_t)(output.image_bytes * b->n), error));
-    STK_TRY(stk_gpu_block_fit(u->share, &job->staging, (size_t)x->n_bytes, error));
-    uint8_t *staging = job->staging.memory, *device = job->extras.memory;
-    stage_extras(u, b, job, x, staging);
-    uint64_t *ids = (uint64_t *)(void *)(staging + x->picks);
+    const stk_gpu_output output = output_of(u, b);
+    staged s;
+    STK_TRY(stk_upload_steps_plan(u, b, job, &output, error));
+    STK_TRY(fit_output(u, b, job, &output, error));
+    STK_TRY(stage(u, b, job, NULL, x, &s, error));
+    const uint8_t *device = job->extras.memory;
+    uint64_t *ids = (uint64_t *)(void *)(s.extras + x->picks);
     for (uint32_t i = 0; i < b->n; i++) ids[i] = b->statuses[i] == STK_OK ? b->ids[i] : STK_HD_NO_SAMPLE;
     memcpy(ids + b->n, b->occurrences, b->n * sizeof *b->occurrences);
     STK_TRY(begin_copies(u, job, error));
-    STK_TRY(copy(u, job, device, staging, (size_t)x->copied, error));
+    STK_TRY(copy_staged(u, job, &s, x, error));
     STK_TRY(end_copies(u, job, error));
+    const target to = target_of(u, job, &output);
     stk_gpu_direct d = u->direct.common;
-    d.ids = (const uint64_t *)(void *)(device + x->picks);
+    d.ids = (const uint64_t *)(const void *)(device + x->picks);
     d.occurrences = (const uint32_t *)(const void *)(d.ids + b->n);
     d.n = b->n;
     d.epoch = b->epoch;
     d.norm = u->norm.memory;
-    d.out = job->out.memory;
-    d.output = output;
+    d.out = to.out;
+    d.output = to.output;
     job->device_statuses = NULL;
     STK_TRY(k->event_record(u->share->device, job->run_begun, job->lane->stream, error));
     k->range_push("stoker decode");
     stk_status status = k->run_direct(u->share->device, &d, job->lane->stream, error);
     k->range_pop();
-    return status;
+    STK_TRY(status);
+    return stk_upload_steps_run(u, b, job, NULL, error);
 }
 
 /* decode=cpu: the loader's finished tensor travels as it is. */

@@ -87,9 +87,8 @@ static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
     }
     if (k->event_ms(u->share->device, job->run_begun, job->done, &run, NULL) == STK_OK) u->stats.decode_ms += (double)run;
     stk_status status = STK_OK;
-    for (uint32_t i = 0; job->device_statuses != NULL && i < job->batch.n; i++) {
-        if (job->device_statuses[i] == 0) continue; /* entries that were bad before have nothing to decode */
-        job->statuses[i] = STK_ERR_IMAGE;
+    for (uint32_t i = 0; i < job->batch.n; i++) {
+        if (!stk_job_note_bits(job, i)) continue; /* entries that were bad before have nothing to decode */
         u->stats.bad_on_device++;
         if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
         status = stk_fail(error, STK_ERR_IMAGE, "record %llu: a segment whose bits are invalid",
@@ -166,26 +165,31 @@ static void *pump(void *argument)
 
 /* ---- Opening. */
 
-/* The float tables, once: those that the loader's own batches are made with. */
-static stk_status upload_norm(stk_uploader *u, stk_error *error)
+stk_status stk_upload_table(stk_uploader *u, const void *table, size_t n_bytes, stk_gpu_block *block, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
-    if (u->loader_options.dtype == STK_DTYPE_U8 || !u->gather) return STK_OK;
-    size_t size = u->loader_options.dtype == STK_DTYPE_F32 ? 4 : 2;
-    uint8_t table[3 * 256 * 4];
-    stk_loader_norm_table(&u->loader_options, table);
-    STK_TRY(stk_gpu_block_fit(u->share, &u->norm, 3 * 256 * size, error));
     stk_gpu_block staging = {.pinned = true};
-    STK_TRY(stk_gpu_block_fit(u->share, &staging, sizeof table, error));
-    memcpy(staging.memory, table, 3 * 256 * size);
     void *event = NULL;
+    STK_TRY(stk_gpu_block_fit(u->share, block, n_bytes, error));
+    STK_TRY(stk_gpu_block_fit(u->share, &staging, n_bytes, error));
+    memcpy(staging.memory, table, n_bytes);
     stk_status status = k->event_open(u->share->device, &event, error);
-    if (status == STK_OK) status = k->copy_in(u->share->device, u->norm.memory, staging.memory, 3 * 256 * size, u->copy_stream, error);
+    if (status == STK_OK) status = k->copy_in(u->share->device, block->memory, staging.memory, n_bytes, u->copy_stream, error);
     if (status == STK_OK) status = k->event_record(u->share->device, event, u->copy_stream, error);
     if (status == STK_OK) status = k->event_sync(u->share->device, event, error);
     if (event != NULL) k->event_close(u->share->device, event);
     stk_gpu_block_free(u->share, &staging);
     return status;
+}
+
+/* The float tables, once: those that the loader's own batches are made with. */
+static stk_status upload_norm(stk_uploader *u, stk_error *error)
+{
+    if (u->loader_options.dtype == STK_DTYPE_U8 || !u->gather) return STK_OK;
+    const size_t size = u->loader_options.dtype == STK_DTYPE_F32 ? 4 : 2;
+    uint8_t table[3 * 256 * 4];
+    stk_loader_norm_table(&u->loader_options, table);
+    return stk_upload_table(u, table, 3 * 256 * size, &u->norm, error);
 }
 
 /* The loader's slots in pinned memory. Called by worker threads. */
@@ -311,6 +315,7 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
+    STK_TRY(stk_upload_steps_open(u, error));
     if (u->measures && u->resident.n_records == 0) stk_choose_by_measuring(u);
     else if (u->measures) snprintf(u->decode_text, sizeof u->decode_text, "gpu: records are resident there");
     STK_TRY(stk_direct_open(u->share, &u->loader_options, u->resident.entries, stk_dataset_len(u->dataset),
@@ -331,9 +336,6 @@ stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_option
     if (options->struct_size != sizeof *options || loader_options == NULL ||
         loader_options->struct_size != sizeof *loader_options)
         return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by their _init function of this version");
-    if (options->decode == STK_DECODE_GPU && stk_device_lacks_steps(&loader_options->transform))
-        return stk_fail(error, STK_ERR_UNSUPPORTED,
-                        "the transform has steps that the GPU does not take yet; decode on the CPU (decode=auto)");
     stk_uploader *u = calloc(1, sizeof *u);
     if (u == NULL) return stk_fail_memory(error, "the uploader");
     init_locks(u);
@@ -391,11 +393,15 @@ void stk_uploader_close(stk_uploader **uploader)
         for (uint32_t i = 0; i < u->n_lanes; i++)
             if (u->lanes[i].stream != NULL) k->stream_close(u->share->device, u->lanes[i].stream);
         drop_tickets(u);
-        for (uint32_t i = 0; i < u->n_lanes; i++) stk_gpu_block_free(u->share, &u->lanes[i].scratch);
+        for (uint32_t i = 0; i < u->n_lanes; i++) {
+            stk_gpu_block_free(u->share, &u->lanes[i].scratch);
+            stk_gpu_block_free(u->share, &u->lanes[i].pictures);
+        }
         stk_gpu_block_free(u->share, &u->norm);
         stk_direct_close(u->share, &u->direct);
         stk_resident_free(u);
     }
+    stk_upload_steps_close(u);
     stk_gpu_plan_close(&u->plan);
     stk_job_pool_close(&u->pool);
     stk_gpu_share_drop(u->share);
@@ -469,13 +475,12 @@ void stk_device_batch_release(stk_device_batch *batch, void *stream)
 stk_status stk_device_batch_read(const stk_device_batch *batch, const void *device_memory, void *host_memory,
                                  size_t n_bytes, stk_error *error)
 {
-    const stk_job *job = (const stk_job *)(const void *)batch;
+    stk_job *job = (stk_job *)(uintptr_t)batch;
     const stk_gpu_backend *k = job->pool->share->backend;
     stk_gpu_device *device = job->pool->share->device;
     void *stream = NULL;
     STK_TRY(k->event_sync(device, job->done, error));
-    for (uint32_t i = 0; job->device_statuses != NULL && i < batch->n; i++)
-        if (job->device_statuses[i] != 0) job->statuses[i] = STK_ERR_IMAGE;
+    for (uint32_t i = 0; i < batch->n; i++) (void)stk_job_note_bits(job, i);
     STK_TRY(k->stream_open(device, &stream, error));
     stk_status status = k->copy_out(device, host_memory, device_memory, n_bytes, stream, error);
     k->stream_close(device, stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the uploader's files share: uploader.c (API and the pump's life), upload.c (one batch onto the device),
- * resident.c (records that stay there). */
+ * upload_steps.c (what a transform's steps add to that), resident.c (records that stay there). */
 #ifndef STK_GPU_UPLOADER_INTERNAL_H
 #define STK_GPU_UPLOADER_INTERNAL_H
 
@@ -12,6 +12,7 @@
 
 #include "gpu_upload/direct.h"
 #include "gpu_upload/job.h"
+#include "gpu_upload/steps_plan.h"
 
 /* A place in the line to the consumer: a batch, the end of an epoch, or an error. */
 typedef struct stk_upload_ticket {
@@ -27,7 +28,18 @@ enum { STK_UPLOAD_MAX_AHEAD = 16, STK_UPLOAD_MAX_STREAMS = 4 };
 typedef struct stk_upload_lane {
     void *stream;
     stk_gpu_block scratch;
+    stk_gpu_block pictures; /* of batches that steps or mixing change */
 } stk_upload_lane;
+
+/* A transform's steps and mixing. */
+typedef struct stk_upload_steps {
+    stk_drawer *drawer; /* NULL: there are none, or the CPU takes them */
+    stk_drawn_steps drawn;
+    stk_steps_plan plan; /* of the last batch */
+    stk_erase_value erased;
+    uint32_t constants[3]; /* elements' bits */
+    stk_gpu_block normal;
+} stk_upload_steps;
 
 /* Records kept in device memory. */
 typedef struct stk_resident_set {
@@ -54,6 +66,7 @@ struct stk_uploader {
     stk_gpu_block norm;
     stk_resident_set resident;
     stk_direct_set direct;
+    stk_upload_steps steps;
     uint64_t *column_sizes; /* bytes an entry */
 
     pthread_t pump;
@@ -75,6 +88,23 @@ struct stk_uploader {
 stk_status stk_upload_batch(stk_uploader *u, stk_batch *source, stk_job *job, stk_error *error);
 /* Gives the loader's batch back as soon as its bytes are on the device (waits for the copy). */
 void stk_upload_release_source(stk_uploader *u, stk_job *job);
+
+/* A table that all batches share to device memory, and waits. */
+stk_status stk_upload_table(stk_uploader *u, const void *table, size_t n_bytes, stk_gpu_block *block, stk_error *error);
+
+/* upload_steps.c. All of these do nothing where the transform has no steps for the device to take. */
+stk_status stk_upload_steps_open(stk_uploader *u, stk_error *error);
+void stk_upload_steps_close(stk_uploader *u);
+/* Draws and plans the batch's steps; the job's statuses are those known so far. */
+stk_status stk_upload_steps_plan(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_output *output,
+                                 stk_error *error);
+/* Bytes of the planned batch that are to be copied to job->steps. */
+size_t stk_upload_steps_bytes(const stk_uploader *u);
+/* What the stages before are to make, of the batch's tensor. */
+stk_gpu_output stk_upload_steps_picture(const stk_uploader *u, const stk_gpu_output *output);
+/* Queues the steps behind those stages. images: of the plan, on the device, or NULL. */
+stk_status stk_upload_steps_run(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_image *images,
+                                stk_error *error);
 
 /* The loader's slots in pinned memory. */
 stk_slot_allocator stk_upload_allocator(const stk_uploader *u);

@@ -15,6 +15,11 @@
 #include "gpu_upload/cuda/direct.cuh"
 #include "gpu_upload/cuda/fused.cuh"
 #include "gpu_upload/cuda/stages.cuh"
+
+#define STEP_STREAM , cudaStream_t stream
+#define STEP_STREAM_ARGUMENT , stream
+#define STEP_LAUNCH(kernel, x, y, steps, first) kernel<<<dim3(x, y), STEP_THREADS, 0, stream>>>(steps, first)
+#include "gpu_upload/cuda/steps.cuh"
 extern "C" {
 #include "common/fail.h"
 }
@@ -421,6 +426,14 @@ stk_status cuda_run_direct(stk_gpu_device *device, const stk_gpu_direct *d, void
     return STK_OK;
 }
 
+stk_status cuda_run_steps(stk_gpu_device *device, const stk_gpu_steps *steps, void *stream, stk_error *error)
+{
+    On on(device);
+    stk::launch_steps(steps, (cudaStream_t)stream);
+    CU_TRY(cudaGetLastError());
+    return STK_OK;
+}
+
 void cuda_costs(stk_gpu_device *device, stk_gpu_costs *costs) { (void)device, (void)costs; }
 
 #if STK_CUDA_NVTX
@@ -437,7 +450,7 @@ const stk_gpu_backend table = {
     cuda_pinned_alloc, cuda_pinned_free, cuda_device_alloc, cuda_device_free,
     cuda_stream_open, cuda_stream_open_beside, cuda_stream_close,
     cuda_event_open, cuda_event_close, cuda_event_record, cuda_event_wait, cuda_event_done, cuda_event_sync, cuda_event_ms,
-    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, cuda_run_direct, cuda_costs, range_push, range_pop,
+    cuda_copy_in, cuda_copy_out, cuda_clear, cuda_run, cuda_run_direct, cuda_run_steps, cuda_costs, range_push, range_pop,
 };
 
 } // namespace

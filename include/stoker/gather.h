@@ -88,7 +88,7 @@ STK_API STK_NODISCARD stk_status stk_drawer_open(const stk_transform *transform,
 STK_API void stk_drawer_close(stk_drawer **drawer);
 
 /* The choices for one view (stk_batch.ids, .occurrences, the loader's first_view plus the place in the batch modulo
- * n_views) of width x height pixels. *out is some 12 KB, of which only what is counted is written. */
+ * n_views) of width x height pixels. *out is some 8 KB, of which only what is counted is written. */
 STK_API void stk_drawer_draw(const stk_drawer *drawer, uint64_t epoch, uint64_t sample, uint32_t occurrence,
                              uint32_t view, uint32_t width, uint32_t height, stk_drawn_steps *out);
 

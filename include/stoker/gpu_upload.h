@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Batches as tensors in device memory: a loader, a pinned ring, one copy stream and one compute stream. Tiles and raw
- * records are decoded, resampled and normalised on the device (the CPU copies compressed bytes only); other records
- * join as pixels. The bytes are those of stk_loader's own batches. While batch i trains, batch i + 1 travels.
+ * records are decoded, resampled and normalised on the device (the CPU copies compressed bytes only), and changed by the
+ * transform's steps and mixing there where that is asked for; other records join as pixels. The bytes are those of stk_loader's own batches. While batch i trains, batch i + 1 travels.
  *
  * Thread-safety: stk_uploader_next and the other calls on one uploader belong to one thread at a time;
  * stk_device_batch_release may be called from any thread, also at process exit and after stk_uploader_close. Several
@@ -23,7 +23,8 @@ STK_BEGIN_DECLS
 typedef struct stk_uploader stk_uploader;
 
 typedef enum stk_decode {
-    STK_DECODE_AUTO = 0, /* where an image costs least: a few are made on either side when an uploader opens */
+    STK_DECODE_AUTO = 0, /* where an image costs least: a few are made on either side when an uploader opens. The CPU for
+                            transforms with steps or mixing: the device takes these when asked to (GPU) */
     STK_DECODE_CPU = 1,
     STK_DECODE_GPU = 2
 } stk_decode;
@@ -42,7 +43,8 @@ typedef struct stk_uploader_options {
     stk_decode decode;       /* STK_DECODE_AUTO */
     stk_resident resident;   /* STK_RESIDENT_OFF */
     uint64_t resident_bytes; /* 0 = half of the device's free memory; budget for resident records */
-    uint64_t scratch_bytes;  /* 1 GiB; device memory for planes and pictures at most; larger batches go in groups */
+    uint64_t scratch_bytes;  /* 1 GiB; device memory for planes and pictures at most; larger batches go in groups. Steps
+                                need a batch's pictures once or twice more, a stream */
     uint32_t n_ahead;        /* 0 = 3; batches ready on the device ahead of the consumer */
     uint32_t n_streams;      /* 0 = 2; 1 .. 4 streams that take batches in turn, each with its share of scratch_bytes, so
                                 that one batch's last blocks and the next one's first fill the device together */
@@ -68,7 +70,7 @@ typedef struct stk_device_batch {
     int device;
     const stk_array *array;      /* host; as in stk_batch: NULL, or the type and shape of each entry of data */
     const int64_t *host_labels2; /* host [n]; under transform.mix as stk_batch.labels2, else NULL */
-    const float *host_shares;    /* host [n]; likewise */
+    const float *host_shares;    /* host [n]; likewise; with bits that the device finds invalid complete when statuses are */
 } stk_device_batch;
 
 /* Opens a loader over dataset with loader_options (allocator, gather and gather_resident are the uploader's own) and

@@ -89,7 +89,8 @@ typedef struct stk_loader_options {
     uint32_t n_columns;
     stk_slot_allocator allocator; /* all NULL = aligned host memory */
     bool gather; /* false; true: batches hold what a GPU decodes (gather.h), not pixels; width, height, channels,
-                    dtype and layout of a batch then say what is to be made of it */
+                    dtype and layout of a batch then say what is to be made of it; the transform's steps and mixing
+                    are the consumer's to do */
     const struct stk_gather_entry *gather_resident; /* NULL; [records] with gather: what the consumer has of the records
                                         already: entries as gathered of whole images (kind STK_GATHER_EMPTY: nothing), with
                                         `data` and `segments` in its own memory. Such a record is not read; its entries

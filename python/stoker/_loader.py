@@ -55,7 +55,8 @@ class Loader:
             "cuda:1" ...: torch tensors there (:class:`DeviceArray` without torch), decoded on the GPU where
             the records allow it. Use them on the stream that is current when the batch comes.
         decode: with device="cuda": "auto" (the side on which an image costs least, measured when the Loader is
-            made), "cpu" or "gpu" (an error where the GPU part is missing).
+            made; the CPU for transforms with steps or mixing), "cpu" or "gpu" (an error where the GPU part is
+            missing).
         resident: with device="cuda": "on" keeps as many records as fit into resident_bytes (None: half of
             the free memory) on the GPU, "auto" does so when all of them fit into a quarter of it, "off".
         mean, std: per channel, ImageNet's by default; only for float types.
