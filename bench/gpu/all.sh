@@ -112,6 +112,16 @@ rates() {
     "$bin/bench_uploader" "$data" batch=256 threads=15 decode=cpu seconds=2
 }
 
+# Steps and mixing on the device (gpu_compare has compared their bytes by then), each beside the same without.
+steps() {
+    for steps in none jitter rand blur erase mix all; do
+        "$bin/bench_uploader" "$data" batch=256 threads=8 resident=1 decode=gpu seconds=1 steps=$steps
+    done
+    for steps in none rand all; do
+        "$bin/bench_uploader" "$work/raw32.stk" transform=padcrop batch=1024 resident=1 decode=gpu threads=2 seconds=1 steps=$steps
+    done
+}
+
 # What decode=auto comes to.
 choices() {
     for threads in 1 2 15; do
@@ -163,7 +173,8 @@ python_package() {
 sanitizer() {
     command -v compute-sanitizer || { echo "skipped: no compute-sanitizer"; return; }
     local check=(compute-sanitizer --error-exitcode 3 --tool)
-    timeout 40 "${check[@]}" memcheck "$bin/gpu_damage" "$data" cuda 1 5 | tail -n 2
+    timeout 60 "${check[@]}" memcheck "$bin/gpu_damage" "$data" cuda 4 5 | tail -n 2
+    timeout 60 "${check[@]}" racecheck "$bin/gpu_damage" "$data" cuda 4 6 | tail -n 2
     timeout 30 "${check[@]}" memcheck "$bin/bench_uploader" "$work/few32.stk" transform=padcrop batch=50 resident=1 threads=1 \
         seconds=0.2 | tail -n 2
     timeout 30 "${check[@]}" racecheck "$bin/bench_uploader" "$work/few32.stk" transform=padcrop batch=50 resident=1 threads=1 \
@@ -172,13 +183,14 @@ sanitizer() {
 
 step machine 30 4
 step prepare 60 3
-step compare 60 12
+step compare 120 12
 step damage 40 6
-step compare_cuda11 45 5
+step compare_cuda11 75 5
 step faults 30 25
 step python_package 60 6
 step small_images 30 8
 step rates 40 10
+step steps 40 10
 step one_core 120 8
 step small_training 100 8
 step cpu_training 50 2
@@ -186,4 +198,4 @@ step peers 75 10
 step choices 40 8
 step processes 40 4
 step overlap 60 3
-step sanitizer 90 10
+step sanitizer 190 10

@@ -2,7 +2,7 @@
  *
  * bench_uploader DATASET [key=value ...]: images a second out of the uploader, consumer idle. Keys: backend, threads,
  * batch, size, seconds, dtype (u8|f16|bf16|f32), filter (bilinear|bicubic), resident (0|1), decode (auto|cpu|gpu),
- * transform (rrc|padcrop), ahead, streams. Prints one JSON object. */
+ * transform (rrc|padcrop), steps (none|jitter|rand|blur|erase|mix|all), ahead, streams. Prints one JSON object. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,29 @@ static const char *key(int argc, char **argv, const char *name, const char *fall
     return fallback;
 }
 
+/* What people train with: ColorJitter, RandAugment, GaussianBlur, RandomErasing, MixUp with CutMix; all: RandAugment,
+ * RandomErasing and both mixings, timm's usual. */
+static void set_steps(const char *name, stk_transform *t)
+{
+    static stk_step steps[2];
+    const bool all = strcmp(name, "all") == 0, erases = all || strcmp(name, "erase") == 0;
+    stk_step_kind first = STK_STEP_NONE;
+    if (strcmp(name, "jitter") == 0) first = STK_STEP_COLOR_JITTER;
+    if (strcmp(name, "blur") == 0) first = STK_STEP_BLUR;
+    if (all || strcmp(name, "rand") == 0) first = STK_STEP_RAND_AUGMENT;
+    t->steps = steps;
+    if (first != STK_STEP_NONE) stk_step_init(&steps[t->n_steps++], first);
+    for (int i = 0; first == STK_STEP_COLOR_JITTER && i < 2; i++) {
+        steps[0].brightness[i] = steps[0].contrast[i] = steps[0].saturation[i] = i == 0 ? 0.6 : 1.4;
+        steps[0].hue[i] = i == 0 ? -0.1 : 0.1;
+    }
+    if (erases) {
+        stk_step_init(&steps[t->n_steps], STK_STEP_ERASE);
+        steps[t->n_steps++].erase_value = STK_ERASE_PIXEL;
+    }
+    if (all || strcmp(name, "mix") == 0) t->mix.mixup_alpha = t->mix.cutmix_alpha = 1;
+}
+
 static void set_loader(int argc, char **argv, stk_loader_options *o)
 {
     const char *dtype = key(argc, argv, "dtype", "bf16");
@@ -40,6 +63,7 @@ static void set_loader(int argc, char **argv, stk_loader_options *o)
     stk_transform_init(&o->transform, pad ? STK_TRANSFORM_PAD_CROP : STK_TRANSFORM_RANDOM_RESIZED_CROP);
     o->transform.out_width = o->transform.out_height = (uint32_t)atoi(key(argc, argv, "size", pad ? "32" : "224"));
     o->transform.filter = strcmp(key(argc, argv, "filter", "bilinear"), "bicubic") == 0 ? STK_FILTER_BICUBIC : STK_FILTER_BILINEAR;
+    set_steps(key(argc, argv, "steps", "none"), &o->transform);
     o->batch_size = (uint32_t)atoi(key(argc, argv, "batch", "256"));
     o->n_threads = (uint32_t)atoi(key(argc, argv, "threads", "0"));
     o->dtype = strcmp(dtype, "u8") == 0 ? STK_DTYPE_U8 : strcmp(dtype, "f16") == 0 ? STK_DTYPE_F16 : strcmp(dtype, "f32") == 0 ? STK_DTYPE_F32 : STK_DTYPE_BF16;

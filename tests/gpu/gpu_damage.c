@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gpu_damage SHARD [BACKEND [ROUNDS [SEED]]]: copies of a shard with bytes changed by chance, read without checksums. The
- * uploader must call the same samples bad as the plain loader does, and give the same bytes: zeros for those. Run it under
+ * uploader must call the same samples bad as the plain loader does, and give the same bytes: zeros for those. In half of
+ * the rounds there are steps, and mixing, of which bad samples are left out. Run it under
  * compute-sanitizer to see that no kernel follows bad bits anywhere. Ends with "ok" or "FAIL". */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ static void compare(const stk_batch *a, const stk_device_batch *b, tally *t, stk
     for (uint32_t i = 0; i < a->n; i++) {
         bool good = a->statuses[i] == STK_OK, same = good == (b->statuses[i] == STK_OK);
         if (same) same = memcmp(got + i * image, (const uint8_t *)a->data + i * image, image) == 0;
+        if (a->labels2 != NULL) same = same && a->labels2[i] == b->host_labels2[i] && a->shares[i] == b->host_shares[i];
         if (good) t->good++;
         else t->bad++;
         if (same) continue;
@@ -77,8 +79,9 @@ static void compare(const stk_batch *a, const stk_device_batch *b, tally *t, stk
     }
 }
 
-static void run_file(const char *path, const char *backend, bool resident, tally *t)
+static void run_file(const char *path, const char *backend, bool resident, bool mixed, tally *t)
 {
+    stk_step step;
     stk_error error = {0};
     stk_dataset_options dopt;
     stk_dataset *d = NULL;
@@ -92,6 +95,10 @@ static void run_file(const char *path, const char *backend, bool resident, tally
     stk_transform_init(&o.transform, STK_TRANSFORM_RANDOM_RESIZED_CROP);
     o.transform.out_width = o.transform.out_height = SIDE;
     o.on_bad = STK_ON_BAD_SKIP;
+    stk_step_init(&step, STK_STEP_TRIVIAL_AUGMENT);
+    o.transform.steps = &step;
+    o.transform.n_steps = mixed;
+    if (mixed) o.transform.mix.mixup_alpha = o.transform.mix.cutmix_alpha = 1;
     stk_uploader_options_init(&uo);
     uo.backend = backend;
     uo.decode = STK_DECODE_GPU;
@@ -144,7 +151,7 @@ int main(int argc, char **argv)
             t.differ++;
             break;
         }
-        run_file(path, backend, i % 2 == 1, &t);
+        run_file(path, backend, i % 2 == 1, i % 4 >= 2, &t);
     }
     remove(path);
     free(data);
