@@ -109,6 +109,7 @@ class Writer:
         self._report: Optional[PackReport] = None
         self._closed = False
         self._pid = os.getpid()
+        self._at_work = False  # C is
         self._c: Any = None
         self._check_names(masks, classes)
         _check_masks(masks, self._specs, resize=resize, on_bad=on_bad, on_damaged=on_damaged, as_array=as_array)
@@ -334,12 +335,24 @@ class Writer:
         self._call(lib.stk_writer_add, raw)
 
     def _call(self, function: Callable[..., int], *args: Any) -> None:
+        self._check_idle()
         try:
+            self._at_work = True
             call(function, self._c, *args)
         except Exception:
             self._callbacks.raise_kept()
             raise
+        finally:
+            self._at_work = False
         self._callbacks.raise_kept()
+
+    def _check_idle(self) -> None:
+        """C is not to be entered, or closed, while it is at work: by another thread, or below a callback."""
+        if self._at_work:
+            raise StateError(
+                f"{self._path}: this Writer is at work in another thread, or calls you; a callback returns False "
+                "to cancel"
+            )
 
     # The end
 
@@ -384,6 +397,7 @@ class Writer:
         """Ends the Writer; what has not finished is dropped and leaves no trace."""
         if self._closed:
             return
+        self._check_idle()
         self._closed = True
         if self._line is not None:
             self._line.close()

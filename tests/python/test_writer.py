@@ -424,6 +424,24 @@ print(writer.finish().records)
     assert (out.returncode, out.stdout, out.stderr) == (0, told + "2\n", "")
 
 
+@pytest.mark.parametrize("use", ["close", "finish", "add"])
+def test_callbacks_do_not_use_the_writer(tmp_path: Path, use: str) -> None:
+    """It is in the midst of something."""
+
+    def progress(_: object) -> None:
+        if use == "add":
+            writer.add(jpeg(2))
+        else:
+            getattr(writer, use)()
+
+    writer = stoker.Writer(tmp_path / "x.stk", progress=progress)
+    writer.add(jpeg(1))
+    with pytest.raises(stoker.StateError, match="at work"):
+        writer.finish()
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_forked_child_packs(tmp_path: Path) -> None:
     """With threads, as its parent did before: those that OpenMP kept for the next time are not in the child."""
     script = """
