@@ -286,7 +286,13 @@ void stk_cache_db_close(stk_cache_db **db)
 {
     if (*db == NULL) return;
     if ((*db)->env != NULL) mdb_env_close((*db)->env);
-    if ((*db)->users_fd >= 0) close((*db)->users_fd);
+    if ((*db)->users_fd >= 0) {
+        /* A child that was forked meanwhile holds the same locks; closing alone would leave them to that child. */
+        struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+        (void)fcntl((*db)->users_fd, F_OFD_SETLK, &all);
+        (void)flock((*db)->users_fd, LOCK_UN);
+        close((*db)->users_fd);
+    }
     free(*db);
     *db = NULL;
 }

@@ -443,6 +443,9 @@ group_slow() {
     # Loaders stopped and resumed in 10,000 random ways; a small share of them runs with every test of Python.
     run "10,000 ways to stop and resume" env STOKER_HYPOTHESIS_EXAMPLES=10000 \
         tests/python/run.sh -k any_sequence_of_stops || true
+    # What is wrong there shows once in hundreds of runs.
+    run "exit in the midst of everything, 100 times" env STOKER_EXIT_RUNS=100 \
+        tests/python/run.sh -k "clean_exit or in_the_midst" || true
 }
 
 group_fuzz() {

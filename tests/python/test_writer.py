@@ -462,6 +462,30 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert len({(tmp_path / name).read_bytes() for name in ("a.stk", "child.stk", "parent.stk")}) == 1
 
 
+def test_a_forked_child_holds_no_cache(tmp_path: Path) -> None:
+    """What was forked while a Writer used a cache and lives on, a worker say, does not keep it from the next one."""
+    script = """
+import os, signal, sys, time, numpy as np, stoker
+os.chdir(sys.argv[1])
+pixels = np.zeros((64, 64, 3), np.uint8)
+first = stoker.Writer("a.stk", cache="cache")
+first.add(pixels)
+worker = os.fork()
+if worker == 0:
+    time.sleep(60)
+    os._exit(0)
+first.finish()
+with stoker.Writer("b.stk", cache="cache") as second:
+    second.add(pixels)
+os.kill(worker, signal.SIGKILL)
+print(second.report.records)
+"""
+    out = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    if "UnsupportedError" in out.stderr:
+        pytest.skip("this build has no LMDB")
+    assert (out.returncode, out.stdout, out.stderr) == (0, "1\n", "")
+
+
 def test_pickled_paths_and_repr(tmp_path: Path) -> None:
     writer = stoker.Writer(tmp_path / "x.stk")
     assert "0 samples" in repr(writer)
