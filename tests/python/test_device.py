@@ -59,6 +59,42 @@ def test_same_bytes_as_on_the_host(tiles: Path, decode: str, dtype: Any, layout:
     assert decode == "auto" or side == decode
 
 
+# One of each kind: colours; movements; what follows from the whole picture; blur; boxes; another image.
+AUGMENTED: dict[str, dict[str, Any]] = {
+    "ra": {"auto_augment": "ra", "erasing": 1.0},
+    "ta": {"auto_augment": "ta", "color_jitter": (0.4, 0.4, 0.4, 0.1), "grayscale": 0.2},
+    "timm": {"auto_augment": "rand-m9-mstd0.5-inc1", "erasing": stoker.RandomErasing(p=0.5, value="random")},
+    "simclr": {"color_jitter": (0.8, 0.8, 0.8, 0.2), "grayscale": 0.2, "blur": 0.5},
+    "mixed": {"auto_augment": "imagenet", "mixup": 0.8, "cutmix": 1.0},
+}
+
+
+def assert_same_rows(device: Any, plain: Any, read: Any) -> None:
+    """Images and labels, soft ones too; those of the device are laid out as the host's."""
+    n = 0
+    for (images, labels), (want, want_labels) in zip(device, plain):
+        assert np.array_equal(read(images), want)
+        assert np.array_equal(labels if isinstance(labels, np.ndarray) else read(labels), want_labels)
+        n += 1
+    assert n == len(plain) > 1
+
+
+@pytest.mark.parametrize("recipe", AUGMENTED)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+@pytest.mark.parametrize("resident", ["off", "on"])
+def test_steps_on_the_device(tiles: Path, recipe: str, dtype: Any, resident: Any) -> None:
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(40, **AUGMENTED[recipe]), "dtype": dtype, "seed": 3, "layout": "NHWC"}
+    device = stoker.Loader(ds, 8, device="dummy", decode="gpu", resident=resident, **options)
+    assert_same_rows(device, stoker.Loader(ds, 8, **options), host)
+    assert device.stats()["decode"] == "gpu: asked for"
+
+
+def test_steps_are_the_cpus_unless_asked_for(tiles: Path) -> None:
+    loader = stoker.Loader(stoker.open(tiles), 8, device="dummy", transform=stoker.Train(32, auto_augment="ra"))
+    assert str(loader.stats()["decode"]).startswith("cpu: steps on the GPU are asked for by decode=gpu")
+
+
 def test_resident(tiles: Path) -> None:
     ds = stoker.open(tiles)
     options: Any = {"transform": stoker.Train(16), "seed": 1}
@@ -177,6 +213,17 @@ def test_cuda_tensors(cuda: Any, tiles: Path, dtype: Any, channels_last: bool) -
             kept.append((images, labels, want, want_labels))
     for images, labels, want, want_labels in kept:
         assert cuda.equal(images.cpu(), want) and cuda.equal(labels.cpu(), want_labels)
+
+
+@pytest.mark.parametrize("recipe", AUGMENTED)
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16"])
+def test_cuda_steps(cuda: Any, tiles: Path, recipe: str, dtype: Any) -> None:
+    ds = stoker.open(tiles)
+    options: Any = {"transform": stoker.Train(40, **AUGMENTED[recipe]), "dtype": dtype, "channels_last": True, "seed": 8}
+    device = stoker.Loader(ds, 8, device="cuda", decode="gpu", **options)
+    for (images, labels), (want, want_labels) in zip(device, stoker.Loader(ds, 8, device="cpu", **options)):
+        assert cuda.equal(images.cpu(), want) and cuda.equal(cuda.as_tensor(labels).cpu(), cuda.as_tensor(want_labels))
+    assert device.stats()["decode"] == "gpu: asked for"
 
 
 def test_cuda_streams(cuda: Any, tiny: Path) -> None:
