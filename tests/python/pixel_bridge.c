@@ -109,7 +109,10 @@ int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t w
 /* alphas: of mixup and cutmix, probability, switch. out: shift, cut, share, box. */
 void bridge_mix(const double *alphas, uint64_t first, uint32_t n, uint32_t width, uint32_t height, double *out)
 {
-    stk_mix mix = {alphas[0], alphas[1], alphas[2], alphas[3]};
+    stk_mix mix = {.mixup_alpha = alphas[0],
+                   .cutmix_alpha = alphas[1],
+                   .probability = alphas[2],
+                   .switch_probability = alphas[3]};
     stk_mixing plan;
     stk_mix_draw(&mix, 5, 1, first, n, width, height, &plan);
     const double values[7] = {plan.shift, plan.cut, plan.share, plan.box.x, plan.box.y, plan.box.width, plan.box.height};
