@@ -52,6 +52,7 @@ static stk_status run_one(const stk_row_ops *rows, const stk_picture *p, const s
     case STK_OP_INVERT: rows->solarize(0, p->pixels, n_bytes); return STK_OK;
     case STK_OP_BLUR: return stk_op_blur(rows, p, op, scratch, error);
     case STK_OP_FLIP_VERTICAL: stk_op_flip_vertical(p); return STK_OK;
+    case STK_OP_BOX_BLUR: return stk_op_box_blur(rows, p, (float)op->value, scratch, error);
     }
     return STK_OK;
 }

@@ -19,6 +19,13 @@ typedef struct stk_affine {
     uint8_t fill[4];
 } stk_affine;
 
+/* A box blur along one axis: 2 radius + 1 elements count whole, the two beyond them in part; in 2^-24. */
+typedef struct stk_box_weights {
+    uint32_t radius, whole, part;
+} stk_box_weights;
+
+enum { STK_BOX_LANES = 64 };
+
 /* Loops that gain from vectors: one source (pixel_rows.h), compiled once a family. Buffers do not overlap. */
 typedef struct stk_row_ops {
     /* bytes[i] = blend(from, bytes[i], alpha). */
@@ -43,6 +50,8 @@ typedef struct stk_row_ops {
     void (*mix[4])(void *x, const void *y, float share, float other, size_t n);
     /* bytes[i] = bytes[i] < threshold ? bytes[i] : 255 - bytes[i]; threshold 0 .. 256. */
     void (*solarize)(int32_t threshold, uint8_t *bytes, size_t n);
+    /* out[i] = the box around in[i + (radius + 1) * step], whose first part-element is in[i]; rounded to the nearest. */
+    void (*box)(const uint8_t *in, size_t step, const stk_box_weights *weights, uint8_t *out, size_t n);
     /* Every pixel of a->p from a->from. */
     void (*bilinear)(const stk_affine *a);
     void (*bicubic)(const stk_affine *a);
@@ -71,5 +80,8 @@ stk_status stk_op_sharpness(const stk_row_ops *rows, const stk_picture *p, float
                             stk_error *error);
 stk_status stk_op_blur(const stk_row_ops *rows, const stk_picture *p, const stk_pixel_op *op, stk_buffer *scratch,
                        stk_error *error);
+/* pixel_ops_box.c. */
+stk_status stk_op_box_blur(const stk_row_ops *rows, const stk_picture *p, float radius, stk_buffer *scratch,
+                           stk_error *error);
 
 #endif

@@ -43,6 +43,22 @@ static void rows_smooth(const uint8_t *restrict above, const uint8_t *restrict h
         for (size_t i = 0; i < n; i++) out[i] = stk_px_smooth(above + i, here + i, below + i, 3);
 }
 
+static void rows_box(const uint8_t *restrict in, size_t step, const stk_box_weights *w, uint8_t *restrict out, size_t n)
+{
+    const size_t far_end = (2 * (size_t)w->radius + 2) * step;
+    for (size_t at = 0; at < n; at += STK_BOX_LANES) {
+        const size_t lanes = n - at < STK_BOX_LANES ? n - at : STK_BOX_LANES;
+        const uint8_t *from = in + at;
+        uint32_t sum[STK_BOX_LANES] = {0};
+        for (uint32_t k = 1; k <= 2 * w->radius + 1; k++)
+            for (size_t j = 0; j < lanes; j++) sum[j] += from[k * step + j];
+        for (size_t j = 0; j < lanes; j++) {
+            uint32_t ends = (uint32_t)from[j] + from[far_end + j];
+            out[at + j] = (uint8_t)((sum[j] * w->whole + ends * w->part + (1u << 23)) >> 24);
+        }
+    }
+}
+
 /* Sums of 64 neighbours at a time, which stay in registers over all taps. */
 enum { STK_BLUR_LANES = 64 };
 
@@ -210,7 +226,7 @@ static void rows_mix_f32(void *x, const void *y, float share, float other, size_
         .shift_hue = rows_shift_hue, .grey = rows_grey, .luma_sum = rows_luma_sum, .smooth = rows_smooth,       \
         .blur_across = rows_blur_across, .blur_down = rows_blur_down, .solarize = rows_solarize,                \
         .mix = {rows_mix_u8, rows_mix_f16, rows_mix_bf16, rows_mix_f32}, .bilinear = rows_bilinear,             \
-        .bicubic = rows_bicubic                                                                                 \
+        .bicubic = rows_bicubic, .box = rows_box                                                                \
     }
 
 #endif

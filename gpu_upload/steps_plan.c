@@ -170,6 +170,7 @@ static stk_status choose_op(stk_steps_plan *p, const stk_pixel_op *drawn, stk_gp
     case STK_OP_EQUALIZE: op->kind = STK_GPU_OP_EQUALIZE; break;
     case STK_OP_FLIP_VERTICAL: set_fixed(op, (const int64_t[6]){65536, 0, 0, 0, -65536, (height - 1) * 65536}); break;
     case STK_OP_BLUR: return choose_blur(p, op, drawn, error);
+    case STK_OP_BOX_BLUR: return stk_fail(error, STK_ERR_INTERNAL, "a step without a kernel came to the device");
     }
     return STK_OK;
 }

@@ -59,6 +59,7 @@ static bool op_value_fits(stk_op_kind op, const double *value)
     case STK_OP_SOLARIZE: return is_range(value, -1e6, 1e6);
     case STK_OP_SOLARIZE_ADD: return is_range(value, 0, 255);
     case STK_OP_HUE: return is_range(value, -0.5, 0.5);
+    case STK_OP_BOX_BLUR: return is_range(value, 0, 100);
     default: return is_range(value, -1e6, 1e6);
     }
 }
@@ -72,7 +73,7 @@ static const char *fault_of(const stk_step *s, bool is_last)
         return "pixels are moved with nearest, bilinear or bicubic";
     switch (s->kind) {
     case STK_STEP_OP:
-        if ((unsigned)s->op > STK_OP_FLIP_VERTICAL || s->op == STK_OP_BLUR) return "its operation is unknown";
+        if ((unsigned)s->op > STK_OP_BOX_BLUR || s->op == STK_OP_BLUR) return "its operation is unknown";
         return op_value_fits(s->op, s->value) ? NULL : "its value is out of range, or min above max";
     case STK_STEP_COLOR_JITTER:
         if (!is_range(s->brightness, 0, 1e6) || !is_range(s->contrast, 0, 1e6) || !is_range(s->saturation, 0, 1e6))
@@ -89,7 +90,7 @@ static const char *fault_of(const stk_step *s, bool is_last)
     case STK_STEP_TRIVIAL_AUGMENT:
         if (s->n_bins < 2 || s->n_bins > 10000) return "bins of magnitude must be 2 .. 10000";
         return s->n_ops <= N_OPS_MAX ? NULL : "at most 16 operations an image";
-    case STK_STEP_AUTO_AUGMENT: return (unsigned)s->policy <= STK_POLICY_TIMM_ORIGINALR ? NULL : "its policy is unknown";
+    case STK_STEP_AUTO_AUGMENT: return (unsigned)s->policy <= STK_POLICY_TIMM_3A ? NULL : "its policy is unknown";
     case STK_STEP_TIMM_RAND:
         if (!(s->magnitude >= 0 && s->magnitude_std >= 0 && s->magnitude_max > 0 && s->magnitude_max <= 1000))
             return "magnitude and its deviation must be 0 or more, its maximum above 0";

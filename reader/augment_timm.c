@@ -165,8 +165,22 @@ static timm_op posterize_of(stk_policy policy)
     return policy == STK_POLICY_TIMM_ORIGINAL ? POSTERIZE_ORIGINAL : POSTERIZE_MORE;
 }
 
+/* auto_augment_policy_3a: threshold 128, all colour gone, a radius drawn evenly. */
+static void draw_one_of_three(const stk_step *s, stk_rng *rng, stk_drawn_steps *plan)
+{
+    uint64_t choice = stk_rng_below(rng, 3);
+    double radius = stk_rng_between(rng, 0.1, 2.0);
+    if (choice == 0) stk_plan_add(plan, s, rng, STK_OP_SOLARIZE, 128);
+    else if (choice == 1) stk_plan_add(plan, s, rng, STK_OP_GRAYSCALE, 0);
+    else stk_plan_add(plan, s, rng, STK_OP_BOX_BLUR, radius);
+}
+
 void stk_draw_timm_auto(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan)
 {
+    if (s->policy == STK_POLICY_TIMM_3A) {
+        draw_one_of_three(s, rng, plan);
+        return;
+    }
     bool v0 = s->policy == STK_POLICY_TIMM_V0 || s->policy == STK_POLICY_TIMM_V0R;
     const policy_op *pair = (v0 ? V0 : ORIGINAL)[stk_rng_below(rng, N_PAIRS)];
     for (int i = 0; i < 2; i++) {

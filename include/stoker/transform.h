@@ -48,7 +48,8 @@ typedef enum stk_op_kind {
     STK_OP_GRAYSCALE = 16,    /* convert("L"), on all channels; no value */
     STK_OP_BLUR = 17,         /* Gaussian: sigma in pixels */
     STK_OP_SOLARIZE_ADD = 18, /* timm's: value is added to bytes below 128 */
-    STK_OP_FLIP_VERTICAL = 19 /* upside down; no value */
+    STK_OP_FLIP_VERTICAL = 19, /* upside down; no value */
+    STK_OP_BOX_BLUR = 20       /* ImageFilter.GaussianBlur, which is three box blurs: radius in pixels, 0 .. 100 */
 } stk_op_kind;
 
 /* One operation that a step came to, with its value (stk_op_kind tells what it means). */
@@ -74,7 +75,7 @@ typedef enum stk_step_kind {
     STK_STEP_ERASE = 8           /* torchvision's and timm's RandomErasing: on the finished, normalised pixels; last */
 } stk_step_kind;
 
-/* AutoAugment's learnt policies: torchvision's three, and timm's four for ImageNet. */
+/* AutoAugment's learnt policies: torchvision's three, and timm's for ImageNet. */
 typedef enum stk_policy {
     STK_POLICY_IMAGENET = 0,
     STK_POLICY_CIFAR10 = 1,
@@ -82,7 +83,8 @@ typedef enum stk_policy {
     STK_POLICY_TIMM_V0 = 3,
     STK_POLICY_TIMM_V0R = 4,
     STK_POLICY_TIMM_ORIGINAL = 5,
-    STK_POLICY_TIMM_ORIGINALR = 6
+    STK_POLICY_TIMM_ORIGINALR = 6,
+    STK_POLICY_TIMM_3A = 7 /* DeiT III's ThreeAugment: solarize, grayscale or BOX_BLUR, one of them */
 } stk_policy;
 
 /* What an erased box holds. */

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         RandomSolarize,
         RandomVerticalFlip,
         Step,
+        ThreeAugment,
         TimmAugment,
         TrivialAugmentWide,
     )
@@ -98,7 +99,7 @@ _NAMES = {
     "_steps": (
         "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAutocontrast RandomEqualize "
         "RandomErasing RandomGrayscale RandomInvert RandomPosterize RandomRotation RandomSolarize "
-        "RandomVerticalFlip Step TimmAugment TrivialAugmentWide"
+        "RandomVerticalFlip Step ThreeAugment TimmAugment TrivialAugmentWide"
     ),
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
     "_translated": "Translated",
@@ -184,6 +185,7 @@ __all__ = [
     "StateError",
     "Step",
     "ThreadError",
+    "ThreeAugment",
     "TimmAugment",
     "Train",
     "Transform",

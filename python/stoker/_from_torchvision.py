@@ -24,6 +24,7 @@ from stoker._steps import (
     RandomSolarize,
     RandomVerticalFlip,
     Step,
+    ThreeAugment,
     TimmAugment,
     TrivialAugmentWide,
     auto_augment,
@@ -235,8 +236,8 @@ def timm(config: Any, *, train: bool = False) -> Translated:
     "vflip", "auto_augment", "color_jitter", "color_jitter_prob", "force_color_jitter", "grayscale_prob",
     "gaussian_blur_prob", "re_prob", "re_mode", "re_count" (also "aa", "reprob", "remode", "recount"), "mixup",
     "cutmix", "mixup_prob", "mixup_switch_prob", "mixup_mode" and "num_classes"; as in timm, auto_augment switches
-    color_jitter off unless forced. Batches are float32, normalised. Raises UnsupportedError for what has no
-    counterpart here.
+    color_jitter off unless forced or "3a". Batches are float32, normalised. Raises UnsupportedError for what has
+    no counterpart here.
     """
     values = config if isinstance(config, dict) else vars(config)
     size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
@@ -274,7 +275,7 @@ def _timm_train(values: Any, size: tuple[int, int], name: Any) -> Train:
             step.fill = tuple(min(255, round(255 * x)) for x in mean)
             step.interpolation = name if name in ("nearest", "bilinear", "bicubic") else "random"
     jitter = color_jitter(get("color_jitter"))
-    if auto and not get("force_color_jitter"):
+    if auto and not get("force_color_jitter") and not isinstance(auto[0], ThreeAugment):
         jitter = ()
     for step in jitter:
         step.p = float(get("color_jitter_prob", default=1.0))

@@ -226,7 +226,8 @@ class TimmAugment(_Moving):
     config: "rand-m9-mstd0.5-inc1" and its like (m: magnitude, n: operations, p: how often each is taken, mstd:
     noise on the magnitude, mmax: its bound, inc: whether all grow stronger with it), or "v0", "v0r", "original",
     "originalr", each also with -mstd. interpolation: "random" as in timm, or a filter. fill: timm's is the mean
-    colour, ImageNet's here. Raises UnsupportedError for what is not done: augmix, 3a, weighted choice.
+    colour, ImageNet's here. Raises UnsupportedError for what is not done: augmix, weighted choice. "3a"
+    is :class:`ThreeAugment`.
     """
 
     def __init__(
@@ -261,6 +262,21 @@ class TimmAugment(_Moving):
         raw.magnitude_max = int(values.get("mmax", 0)) or 10
         raw.op_probability = values.get("p", 0.5)
         raw.increasing = bool(int(values.get("inc", 0)))
+
+
+class ThreeAugment(Step):
+    """DeiT III's, timm's "3a": one of solarize (from 128 on), grayscale and Gaussian blur (a radius of 0.1 ... 2).
+
+    The blur is Pillow's ImageFilter.GaussianBlur, byte for byte. p: how often.
+    """
+
+    def __init__(self, *, p: float = 1.0) -> None:
+        self._kind = lib.STK_STEP_AUTO_AUGMENT
+        self.p = probability("p", p)
+
+    def _fill(self, raw: Any) -> None:
+        super()._fill(raw)
+        raw.policy = lib.STK_POLICY_TIMM_3A
 
 
 class RandomErasing(Step):
@@ -434,6 +450,8 @@ def auto_augment(value: Union[str, Step, None]) -> tuple[Step, ...]:
         return (TrivialAugmentWide(),)
     if value in _POLICIES:
         return (AutoAugment(value),)
+    if value == "3a":
+        return (ThreeAugment(),)
     if value == "augmix":
         raise UnsupportedError("auto_augment='augmix' cannot be done; use 'ra', 'ta' or 'imagenet'")
     return (TimmAugment(value),)

@@ -22,4 +22,5 @@ KINDS = [
     "blur",
     "solarize_add",
     "flip_vertical",
+    "box_blur",
 ]

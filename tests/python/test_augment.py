@@ -481,7 +481,6 @@ def test_values() -> None:
         lambda: stoker.TimmAugment("augmix-m3"),
         lambda: stoker.TimmAugment("rand-m9-w0"),
         lambda: stoker.TimmAugment("rand-tweights"),
-        lambda: stoker.TimmAugment("3a"),
         lambda: stoker.Train(8, auto_augment="augmix"),
         lambda: stoker.RandomErasing(2),
         lambda: stoker.RandomErasing(scale=(0.5, 0.2)),

@@ -23,7 +23,7 @@ from op_kinds import KINDS
 
 try:
     import PIL
-    from PIL import Image, ImageEnhance, ImageOps
+    from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 except ImportError:
     print("skipped: no Pillow")
     sys.exit(77)
@@ -112,6 +112,7 @@ OPS = {
     "hue": shift_hue,
     "grayscale": grayscale,
     "flip_vertical": lambda image, v: image.transpose(Image.Transpose.FLIP_TOP_BOTTOM),
+    "box_blur": lambda image, v: image.filter(ImageFilter.GaussianBlur(v)),
 }
 
 
@@ -134,6 +135,8 @@ def draw_value(rng, kind, image):
         return rng.randrange(129)
     if kind == "hue":
         return rng.choice([rng.uniform(-0.5, 0.5), -0.5, 0.5, rng.randrange(-127, 128) / 255])
+    if kind == "box_blur":
+        return rng.choice([rng.uniform(0.1, 2.0), rng.uniform(0, 30), rng.randrange(101), 0.0])
     return 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Against timm's own code: Mixup by element and by pair."""
+"""Against timm's own code: Mixup by element and by pair, ThreeAugment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import stoker
+from PIL import Image
 
 timm_mixup = pytest.importorskip("timm.data.mixup")
+timm_auto = pytest.importorskip("timm.data.auto_augment")
 torch = pytest.importorskip("torch")
 N, SIDE = 30, 24
 
@@ -141,3 +143,60 @@ def test_the_configuration() -> None:
         stoker.timm({**config, "cutmix_minmax": (0.2, 0.8)}, train=True)
     with pytest.raises(stoker.ArgumentError, match="mode"):
         stoker.Mix(0.8, mode="half")
+
+
+def test_three_augment(photos: Path) -> None:
+    """Each image is what one of timm's three operations makes of it, and each of them is taken a third of the time."""
+    ds = stoker.open(photos)
+    options: dict[str, Any] = {"repeats": 12, "seed": 2}
+    plain = stoker.Loader(ds, 23, transform=stoker.Train(SIDE), **options)
+    stepped = stoker.Loader(ds, 23, transform=stoker.Train(SIDE, auto_augment="3a"), **options)
+    solarize, grey, blur = (policy[0] for policy in timm_auto.auto_augment_policy("3a"))
+    assert (solarize.name, grey.name, blur.name) == ("Solarize", "Desaturate", "GaussianBlurRand")
+    counts, radii = [0, 0, 0], []
+    for (images, _), (others, _) in zip(plain, stepped):
+        for image, other in zip(images, others):
+            pil = Image.fromarray(image)
+            if np.array_equal(np.asarray(solarize(pil)), other):
+                counts[0] += 1
+            elif np.array_equal(np.asarray(grey(pil)), other):
+                counts[1] += 1
+            else:
+                radius = radius_of(blur, pil, other)
+                counts[2] += 1
+                radii.append(radius)
+    assert sum(counts) == 23 * 12 and min(counts) > 60, counts
+    assert min(radii) < 0.35 and max(radii) > 1.8 and 0.9 < np.mean(radii) < 1.2
+
+
+def radius_of(blur: Any, image: Image.Image, blurred: np.ndarray) -> float:
+    """A radius with which timm's operation gives these pixels: looked for more and more closely where it differs
+    least."""
+    low, high = 0.1, 2.0
+    for _ in range(6):
+        differences = []
+        for radius in np.linspace(low, high, 60):
+            with mock.patch("random.uniform", return_value=float(radius)):
+                got = np.asarray(blur(image)).astype(int)
+            differences.append((int(np.abs(got - blurred).sum()), float(radius)))
+        least = min(differences)[0]
+        nearest = [radius for difference, radius in differences if difference == least]
+        if least == 0:
+            return nearest[0]
+        step = (high - low) / 59
+        low, high = max(0.1, nearest[0] - step), min(2.0, nearest[-1] + step)
+    raise AssertionError(f"no radius gives these pixels; the nearest ones, {nearest}, differ by {least}")
+
+
+def test_three_augments_configuration(tiny: Path) -> None:
+    config = {"input_size": (3, 24, 24), "auto_augment": "3a", "color_jitter": 0.3}
+    steps = stoker.timm(config, train=True).transform.steps
+    assert steps == (stoker.ThreeAugment(), stoker.ColorJitter(0.3, 0.3, 0.3))  # as timm, which keeps the jitter
+    assert stoker.Train(24, auto_augment="3a") == stoker.Train(24, steps=[stoker.ThreeAugment()])
+    options: dict[str, Any] = {"transform": stoker.Train(24, auto_augment="3a"), "layout": "NHWC", "seed": 1}
+    device = stoker.Loader(stoker.open(tiny), 50, device="dummy", **options)
+    assert "ThreeAugment" in str(device.stats()["decode"])
+    with pytest.raises(stoker.UnsupportedError, match="ThreeAugment"):
+        stoker.Loader(stoker.open(tiny), 50, device="dummy", decode="gpu", **options)
+    for (a, _), (b, _) in zip(device, stoker.Loader(stoker.open(tiny), 50, **options)):
+        assert np.array_equal(np.from_dlpack(a), b)
