@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "json_out.h"
+#include "name_set.h"
 #include "progress.h"
 #include "record_path.h"
 #include "safe_write.h"
@@ -30,6 +31,7 @@ typedef struct extract_run {
     const extract_request *request;
     extract_counts *counts;
     stk_buffer file, path;
+    name_set names; /* that this run wrote to */
     progress line;
 } extract_run;
 
@@ -52,7 +54,8 @@ const cli_command command_extract = {
         "pixels, raw records a PNG file, arrays a .npy file. When the name's extension does not fit the "
         "content, the fitting one is appended.\n\n"
         "Nothing is written outside OUTDIR, whatever the paths say. An existing file with the same content "
-        "is left alone; another one is not overwritten without --force.",
+        "is left alone; another one is not overwritten without --force. Of records that share a path, the second "
+        "and later ones get their number into the name.",
     .options = options,
     .exit_status = "0 every record was written\n"
                    "1 error\n"
@@ -87,7 +90,24 @@ static int skip(extract_run *r, uint64_t number, const char *name, const char *r
 
 static bool is_full(int error)
 {
-    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO;
+    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO || error == ENOMEM;
+}
+
+/* Two records of one path (a file that was appended twice, "a" and "a.png" as PNG files): both are written, the second
+ * under a name with its number, also with --force. */
+static safe_result write_file(extract_run *r, uint64_t number, char *name, size_t capacity)
+{
+    const extract_request *q = r->request;
+    bool ours = name_set_has(&r->names, name);
+    safe_result result = safe_write(q->folder_fd, name, r->file.data, r->file.n_bytes, q->force && !ours);
+    if (result == SAFE_EXISTS && ours) {
+        if (!record_path_second(name, capacity, number)) return SAFE_EXISTS;
+        result = safe_write(q->folder_fd, name, r->file.data, r->file.n_bytes, q->force);
+    }
+    if (result == SAFE_FAILED || result == SAFE_EXISTS) return result;
+    if (name_set_add(&r->names, name)) return result;
+    errno = ENOMEM;
+    return SAFE_FAILED;
 }
 
 /* Writes one record. Only what stops the whole run (the disk is full, say) is an error here. */
@@ -104,7 +124,7 @@ static int extract_one(extract_run *r, uint64_t number)
     if (status != STK_OK) return skip(r, number, NULL, error.text);
     if (!record_path_safe(path.data, path.n_bytes, number, kind, name, sizeof name))
         return skip(r, number, NULL, "its path is too long for this system");
-    switch (safe_write(q->folder_fd, name, r->file.data, r->file.n_bytes, q->force)) {
+    switch (write_file(r, number, name, sizeof name)) {
     case SAFE_WRITTEN:
         r->counts->written++;
         r->counts->bytes += r->file.n_bytes;
@@ -163,6 +183,7 @@ int extract_records(const extract_request *request, char **numbers, int n_number
     progress_clear(&r.line);
     stk_buffer_free(&r.file);
     record_path_free(&r.path);
+    name_set_free(&r.names);
     return code;
 }
 

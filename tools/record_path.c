@@ -90,3 +90,15 @@ bool record_path_safe(const void *path, size_t n_bytes, uint64_t number, const c
     int written = snprintf(out + n, capacity - n, ".%s", kind);
     return written > 0 && (size_t)written < capacity - n;
 }
+
+bool record_path_second(char *name, size_t capacity, uint64_t number)
+{
+    char mark[24], *slash = strrchr(name, '/'), *last = slash != NULL ? slash + 1 : name, *dot = strrchr(last, '.');
+    size_t n = strlen(name);
+    if (dot == NULL || dot == last) dot = name + n;
+    size_t m = (size_t)snprintf(mark, sizeof mark, "~%" PRIu64, number);
+    if (n + m + 1 > capacity) return false;
+    memmove(dot + m, dot, strlen(dot) + 1);
+    memcpy(dot, mark, m);
+    return true;
+}

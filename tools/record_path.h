@@ -20,4 +20,7 @@ void record_path_free(stk_buffer *buffer);
 bool record_path_safe(const void *path, size_t n_bytes, uint64_t number, const char *kind, char *out,
                       size_t capacity);
 
+/* The name that a record gets when another one has its: "~NUMBER" before the extension. False when that does not fit. */
+bool record_path_second(char *name, size_t capacity, uint64_t number);
+
 #endif
