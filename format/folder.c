@@ -225,26 +225,6 @@ static const stk_storage_ops folder_ops = {.name = "stk-folder",
                                            .check = folder_check,
                                            .check_record = folder_check_record};
 
-static stk_status read_manifest(folder *f, stk_error *error)
-{
-    stk_buffer path = {0}, text = {0};
-    stk_status status;
-    STK_GOTO(stk_buffer_printf(&path, error, "%s/%s", f->path, STK_FOLDER_MANIFEST));
-    status = stk_file_read_all((const char *)path.data, STK_FOLDER_MAX_BYTES, &text, error);
-    if (status == STK_ERR_NOT_FOUND)
-        stk_fail(error, status,
-                 "%s: a folder without %s: not a packed data set, or its packing did not finish (%s is "
-                 "written last)",
-                 f->path, STK_FOLDER_MANIFEST, STK_FOLDER_MANIFEST);
-    STK_GOTO(status);
-    STK_GOTO(stk_manifest_open(&f->manifest, (const char *)text.data, text.n_bytes, (const char *)path.data,
-                               error));
-cleanup:
-    stk_buffer_free(&path);
-    stk_buffer_free(&text);
-    return status;
-}
-
 static void fill_head(folder *f)
 {
     stk_storage *head = &f->head;
@@ -279,7 +259,7 @@ stk_status stk_folder_open(const char *path, const stk_dataset_options *options,
         status = stk_fail_memory(error, "a folder");
         goto cleanup;
     }
-    STK_GOTO(read_manifest(f, error));
+    STK_GOTO(stk_manifest_open_folder(&f->manifest, f->path, error));
     f->shards = calloc(f->manifest.n_shards + (size_t)1, sizeof *f->shards);
     if (f->shards == NULL) {
         status = stk_fail_memory(error, "a folder");

@@ -10,6 +10,7 @@
 #include "common/buffer.h"
 #include "common/checked.h"
 #include "common/fail.h"
+#include "common/file.h"
 #include "common/hash.h"
 #include "common/utf8.h"
 #include "format/layout.h"
@@ -192,6 +193,25 @@ stk_status stk_manifest_open(stk_manifest *m, const char *text, size_t n_bytes, 
     *m = (stk_manifest){0};
     stk_status status = parse(m, text, n_bytes, path, error);
     if (status != STK_OK) stk_manifest_close(m);
+    return status;
+}
+
+stk_status stk_manifest_open_folder(stk_manifest *m, const char *folder, stk_error *error)
+{
+    stk_buffer path = {0}, text = {0};
+    stk_status status;
+    *m = (stk_manifest){0};
+    STK_GOTO(stk_buffer_printf(&path, error, "%s/%s", folder, STK_FOLDER_MANIFEST));
+    status = stk_file_read_all((const char *)path.data, STK_FOLDER_MAX_BYTES, &text, error);
+    if (status == STK_ERR_NOT_FOUND)
+        stk_fail(error, status,
+                 "%s: a folder without %s: not a packed data set, or its packing did not finish (%s is written last)",
+                 folder, STK_FOLDER_MANIFEST, STK_FOLDER_MANIFEST);
+    STK_GOTO(status);
+    status = stk_manifest_open(m, (const char *)text.data, text.n_bytes, (const char *)path.data, error);
+cleanup:
+    stk_buffer_free(&text);
+    stk_buffer_free(&path);
     return status;
 }
 

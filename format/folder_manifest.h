@@ -44,6 +44,9 @@ stk_status stk_manifest_open(stk_manifest *manifest, const char *text, size_t n_
                              stk_error *error);
 void stk_manifest_close(stk_manifest *manifest);
 
+/* The same for the dataset.json in a folder; STK_ERR_NOT_FOUND when there is none. */
+stk_status stk_manifest_open_folder(stk_manifest *manifest, const char *folder, stk_error *error);
+
 /* For a new shard's name: a number above those of all shards that it names. */
 uint32_t stk_manifest_next_number(const stk_manifest *manifest);
 

@@ -48,13 +48,9 @@ static stk_status read_history(const char *dst, stk_append *out, stk_error *erro
 
 stk_status stk_append_open(const stk_job *job, const stk_pack_options *o, stk_append *out, stk_error *error)
 {
-    char path[PATH_MAX];
-    stk_buffer text = {0};
     stk_status status;
     STK_GOTO(refuse(job, o, error));
-    STK_GOTO(join(job->dst, "/" STK_FOLDER_MANIFEST, path, error));
-    STK_GOTO(stk_file_read_all(path, STK_FOLDER_MAX_BYTES, &text, error));
-    STK_GOTO(stk_manifest_open(&out->manifest, (const char *)text.data, text.n_bytes, path, error));
+    STK_GOTO(stk_manifest_open_folder(&out->manifest, job->dst, error));
     out->before = calloc(out->manifest.n_shards + (size_t)1, sizeof *out->before);
     if (out->before == NULL) {
         status = stk_fail_memory(error, "the list of shards");
@@ -65,7 +61,6 @@ stk_status stk_append_open(const stk_job *job, const stk_pack_options *o, stk_ap
     out->first_number = stk_manifest_next_number(&out->manifest);
     STK_GOTO(read_history(job->dst, out, error));
 cleanup:
-    stk_buffer_free(&text);
     return status;
 }
 

@@ -17,6 +17,30 @@ static bool named_hdf5(const char *dst)
     return (n > 3 && strcasecmp(dst + n - 3, ".h5") == 0) || (n > 5 && strcasecmp(dst + n - 5, ".hdf5") == 0);
 }
 
+/* A name that says another format: whoever gives it expects a tar, say, or has SRC and DST the wrong way round. */
+static stk_status refuse_name(const char *dst, stk_error *error)
+{
+    static const char *const ENDS[] = {".tar", ".tar.gz", ".tgz", ".zip", ".csv", ".tsv", ".jsonl", ".json", ".npy", ".npz",
+                                       ".jpg", ".jpeg", ".png"};
+    size_t n = strlen(dst);
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+        size_t m = strlen(ENDS[i]);
+        if (n > m && strcasecmp(dst + n - m, ENDS[i]) == 0)
+            return stk_fail(error, STK_ERR_ARGUMENT,
+                            "%s: a name that ends with %s is none for an output: x.stk, a folder x/ or x.h5 can be written "
+                            "(--format stk insists; a tar is made by stoker export)", dst, ENDS[i]);
+    }
+    return STK_OK;
+}
+
+stk_status stk_merge_name(const char *dst, stk_error *error)
+{
+    if (named_hdf5(dst))
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "%s: parts become a .stk file or a folder of shards; merge them, then export to HDF5", dst);
+    return refuse_name(dst, error);
+}
+
 stk_status stk_hdf5_wanted(const char *dst, const stk_pack_options *o, bool *wanted, stk_error *error)
 {
     *wanted = o->format != NULL ? strcmp(o->format, "hdf5") == 0 : named_hdf5(dst);
@@ -25,7 +49,7 @@ stk_status stk_hdf5_wanted(const char *dst, const stk_pack_options *o, bool *wan
     if (!*wanted && (o->hdf5_filter != NULL || o->chunk_images != 0))
         return stk_fail(error, STK_ERR_ARGUMENT, "%s: --%s is for HDF5 output (DST.h5)", dst,
                         o->hdf5_filter != NULL ? "hdf5-filter" : "chunk-images");
-    if (!*wanted) return STK_OK;
+    if (!*wanted) return o->format != NULL ? STK_OK : refuse_name(dst, error);
     if (!STOKER_HAVE_HDF5)
         return stk_fail(error, STK_ERR_UNSUPPORTED, "%s: this build has no HDF5; write a .stk file", dst);
     if (dst[strlen(dst) - 1] == '/')

@@ -13,6 +13,9 @@
  * options that do not go with it. */
 stk_status stk_hdf5_wanted(const char *dst, const stk_pack_options *options, bool *wanted, stk_error *error);
 
+/* Refuses names for what parts are merged to that say HDF5 or another format. */
+stk_status stk_merge_name(const char *dst, stk_error *error);
+
 typedef struct stk_hdf5_sink stk_hdf5_sink;
 
 typedef struct stk_hdf5_sink_options {

@@ -14,8 +14,9 @@
 #include "common/buffer.h"
 #include "common/fail.h"
 #include "common/hash.h"
-#include "packer/pack_job.h"
+#include "packer/hdf5_sink.h"
 #include "packer/merge_parts.h"
+#include "packer/pack_job.h"
 #include "packer/output.h"
 #include "packer/report.h"
 #include "packer/source_log.h"
@@ -210,6 +211,7 @@ static stk_status run(merge *m, const char *const *parts, uint32_t n_parts, cons
                       stk_merge_report *report, stk_error *error)
 {
     bool found = false;
+    STK_TRY(stk_merge_name(dst, error));
     STK_TRY(stk_merge_parts_open(parts, n_parts, &m->parts, error));
     STK_TRY(stk_job_lock(dst, m->options.force, &m->job, error));
     STK_TRY(stk_job_begin(&m->job, stk_hash64(m->parts.whole, strlen(m->parts.whole)), false, &found, error));

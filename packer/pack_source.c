@@ -146,6 +146,35 @@ stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack
     return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
 }
 
+/* What a pack writes into its source would be packed by the next one: images in quarantine as a class of their own. The
+ * folder need not be there yet. */
+static stk_status refuse_folder_inside(const char *folder, const char *src, const char *what, stk_error *error)
+{
+    struct stat source;
+    char name[PATH_MAX], real[PATH_MAX];
+    if (folder == NULL || stat(src, &source) != 0) return STK_OK;
+    if (snprintf(name, sizeof name, "%s", folder) >= (int)sizeof name)
+        return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", folder);
+    while (realpath(name, real) == NULL) { /* the nearest that is there */
+        char *slash = strrchr(name, '/');
+        snprintf(slash == NULL || slash == name ? name : slash, 2, "%s", slash == NULL ? "." : slash == name ? "/" : "");
+    }
+    if (!lies_in(real, &source)) return STK_OK;
+    return stk_fail(error, STK_ERR_ARGUMENT, "%s: the %s would lie in the source folder %s; give another place", folder,
+                    what, src);
+}
+
+static stk_status check_folders(const stk_pack_source *source, const stk_pack_options *o, stk_error *error)
+{
+    if (o->on_bad == STK_BAD_QUARANTINE && source->store != NULL)
+        return stk_fail(error, STK_ERR_ARGUMENT,
+                        "--on-bad quarantine copies files; what SRC holds are none, and are left out with --on-bad skip");
+    if (source->manifest != NULL || source->store != NULL) return STK_OK;
+    if (o->on_bad == STK_BAD_QUARANTINE)
+        STK_TRY(refuse_folder_inside(o->quarantine, source->root, "quarantine", error));
+    return refuse_folder_inside(o->cache, source->root, "cache", error);
+}
+
 stk_status stk_pack_source_check_options(const stk_pack_source *source, const stk_pack_options *o, stk_error *error)
 {
     const stk_dataset_options *h = o->source;
@@ -169,7 +198,7 @@ stk_status stk_pack_source_check_options(const stk_pack_source *source, const st
     for (size_t i = 0; !hdf5 && i < sizeof of_hdf5 / sizeof *of_hdf5; i++)
         if (of_hdf5[i].given)
             return stk_fail(error, STK_ERR_ARGUMENT, "--%s is for an HDF5 file; SRC is %s", of_hdf5[i].name, kind);
-    return STK_OK;
+    return check_folders(source, o, error);
 }
 
 void stk_pack_source_free(stk_pack_source *source)

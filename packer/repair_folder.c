@@ -22,22 +22,9 @@ static stk_status join(const char *folder, const char *name, char out[PATH_MAX],
     return stk_fail(error, STK_ERR_ARGUMENT, "%s: the path is too long", folder);
 }
 
-static stk_status read_manifest(stk_repair_folder *f, stk_error *error)
-{
-    char path[PATH_MAX];
-    stk_buffer text = {0};
-    stk_status status;
-    STK_GOTO(join(f->dst, STK_FOLDER_MANIFEST, path, error));
-    STK_GOTO(stk_file_read_all(path, STK_FOLDER_MAX_BYTES, &text, error));
-    STK_GOTO(stk_manifest_open(&f->manifest, (const char *)text.data, text.n_bytes, path, error));
-cleanup:
-    stk_buffer_free(&text);
-    return status;
-}
-
 static stk_status list_shards(stk_repair_folder *f, stk_error *error)
 {
-    STK_TRY(read_manifest(f, error));
+    STK_TRY(stk_manifest_open_folder(&f->manifest, f->dst, error));
     f->shards = calloc(f->manifest.n_shards + (size_t)1, sizeof *f->shards);
     if (f->shards == NULL) return stk_fail_memory(error, "the list of shards");
     for (; f->n < f->manifest.n_shards; f->n++) {

@@ -47,12 +47,9 @@ static stk_status add_file(stk_stage_source *s, const char *folder, const char *
 
 static stk_status look_at_folder(stk_stage_source *s, stk_error *error)
 {
-    stk_buffer path = {0}, text = {0};
     stk_manifest manifest = {0};
     stk_status status;
-    STK_GOTO(stk_buffer_printf(&path, error, "%s/%s", s->path, STK_FOLDER_MANIFEST));
-    STK_GOTO(stk_file_read_all((const char *)path.data, STK_FOLDER_MAX_BYTES, &text, error));
-    STK_GOTO(stk_manifest_open(&manifest, (const char *)text.data, text.n_bytes, (const char *)path.data, error));
+    STK_GOTO(stk_manifest_open_folder(&manifest, s->path, error));
     for (uint32_t i = 0; i < manifest.n_shards; i++) {
         STK_GOTO(add_file(s, s->path, manifest.shards[i].file, error));
         if (s->files[i].n_bytes == manifest.shards[i].n_bytes) continue;
@@ -66,8 +63,6 @@ static stk_status look_at_folder(stk_stage_source *s, stk_error *error)
     memcpy(s->content, manifest.id, sizeof s->content);
 cleanup:
     stk_manifest_close(&manifest);
-    stk_buffer_free(&path);
-    stk_buffer_free(&text);
     return status;
 }
 

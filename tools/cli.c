@@ -165,6 +165,9 @@ static int check_operands(const cli_command *command, const cli_operands *operan
         return cli_misuse(command, "too few operands: stoker %s %s", command->name, command->synopsis);
     if (command->max_operands >= 0 && operands->n > command->max_operands)
         return cli_misuse(command, "one operand too many: '%s'", operands->items[command->max_operands]);
+    for (int i = 0; i < operands->n; i++)
+        if (operands->items[i][0] == '\0')
+            return cli_misuse(command, "operand %d is empty; is it a variable that is not set?", i + 1);
     return CLI_GO;
 }
 

@@ -112,11 +112,13 @@ static int trim_cache(const char *folder, uint64_t max_bytes, bool as_json)
     return CLI_OK;
 }
 
-static int clear_cache(const char *folder)
+static int clear_cache(const char *folder, bool as_json)
 {
     stk_error error = {0};
     stk_status status = stk_cache_clear(folder, &error);
-    return status == STK_OK ? CLI_OK : cli_fail(&command_cache, status, &error);
+    if (status != STK_OK) return cli_fail(&command_cache, status, &error);
+    if (as_json) puts("{\"cleared\": true}");
+    return CLI_OK;
 }
 
 static int run(int argc, char **argv)
@@ -126,9 +128,11 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_cache, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     const char *action = operands.items[0], *folder = operands.items[1];
+    if (args.max_bytes != 0 && strcmp(action, "trim") != 0)
+        return cli_misuse(&command_cache, "--max goes with trim");
     if (strcmp(action, "stat") == 0) return stat_cache(folder, args.json);
     if (strcmp(action, "verify") == 0) return verify_cache(folder, args.json);
     if (strcmp(action, "trim") == 0) return trim_cache(folder, args.max_bytes, args.json);
-    if (strcmp(action, "clear") == 0) return clear_cache(folder);
+    if (strcmp(action, "clear") == 0) return clear_cache(folder, args.json);
     return cli_misuse(&command_cache, "'%s' is none of stat verify trim clear", action);
 }

@@ -127,6 +127,8 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_repair, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     r.dry_run = args.repair.dry_run;
+    if (args.repair.dry_run && args.repair.prune)
+        return cli_misuse(&command_repair, "--prune removes shards, --dry-run changes nothing; give one of them");
     progress_start(&r.line, args.progress);
     args.repair.issue = on_issue;
     args.repair.progress = on_progress;

@@ -95,11 +95,11 @@ typedef struct stk_pack_options {
     stk_on_damaged on_damaged;
     uint32_t keep_damage; /* with STK_DAMAGED_KEEP: bits of stk_damage kept; 0 = all */
     stk_bad_policy on_bad;
-    const char *quarantine;  /* folder for STK_BAD_QUARANTINE */
+    const char *quarantine;  /* folder for STK_BAD_QUARANTINE; not in src, which must hold files */
     bool force;              /* false: an existing DST is STK_ERR_EXISTS */
     bool resume;             /* true: go on where a killed pack of the same job was */
     bool rehash;             /* false: unchanged (path, size, mtime) means unchanged content */
-    const char *cache;       /* NULL; folder of a shared preprocessing cache */
+    const char *cache;       /* NULL; folder of a shared preprocessing cache; not in src */
     uint32_t part, n_parts;  /* 0, 0 = whole; part K of N (1-based) */
     uint64_t shard_bytes;    /* 4 GiB; a folder DST's shards */
     uint32_t chunk_images;   /* HDF5; 0 = about 1 MiB a chunk */
