@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "common/buffer.h"
@@ -61,7 +62,8 @@ static stk_status read_payload(merge *m, const stk_part *part, uint64_t i, const
         STK_TRY(stk_file_read_at(&file, m->payload.data, row->n_bytes, row->offset, error));
     }
     if (stk_hash64(m->payload.data, m->payload.n_bytes) == row->xxh3) return STK_OK;
-    return stk_fail(error, STK_ERR_CHECKSUM, "%s: record %llu is damaged; pack this part again", part->path,
+    return stk_fail(error, STK_ERR_CHECKSUM,
+                    "%s: record %llu is damaged; mend it (stoker repair --from SRC PART), or pack this part again", part->path,
                     (unsigned long long)i);
 }
 
@@ -207,11 +209,23 @@ cleanup:
     return status;
 }
 
+/* The parts stay. */
+static stk_status refuse_part(const char *const *parts, uint32_t n_parts, const char *dst, stk_error *error)
+{
+    struct stat out, part;
+    if (stat(dst, &out) != 0) return STK_OK;
+    for (uint32_t k = 0; k < n_parts; k++)
+        if (stat(parts[k], &part) == 0 && part.st_dev == out.st_dev && part.st_ino == out.st_ino)
+            return stk_fail(error, STK_ERR_ARGUMENT, "%s: is one of the parts; give another name for the whole", dst);
+    return STK_OK;
+}
+
 static stk_status run(merge *m, const char *const *parts, uint32_t n_parts, const char *dst,
                       stk_merge_report *report, stk_error *error)
 {
     bool found = false;
     STK_TRY(stk_merge_name(dst, error));
+    STK_TRY(refuse_part(parts, n_parts, dst, error));
     STK_TRY(stk_merge_parts_open(parts, n_parts, &m->parts, error));
     STK_TRY(stk_job_lock(dst, m->options.force, &m->job, error));
     STK_TRY(stk_job_begin(&m->job, stk_hash64(m->parts.whole, strlen(m->parts.whole)), false, &found, error));

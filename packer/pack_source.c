@@ -130,6 +130,9 @@ stk_status stk_pack_source_find(const char *src, const char *dst, const stk_pack
     *out = (stk_pack_source){.dst = dst};
     STK_TRY(find_manifest(src, o, out, error));
     if (out->store != NULL) {
+        struct stat place;
+        if (stat(src, &place) == 0 && same_place(dst, &place))
+            return stk_fail(error, STK_ERR_ARGUMENT, "%s: is the source itself; write to another name", dst);
         out->root = strdup(src);
         return out->root != NULL ? STK_OK : stk_fail_memory(error, "a path");
     }

@@ -2,7 +2,10 @@
  *
  * stoker merge: parts that several machines packed, joined. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <stoker/merge.h>
 
@@ -79,6 +82,20 @@ static void print_report(const char *dst, const stk_merge_report *report, bool a
     fputc('\n', stdout);
 }
 
+/* What later commands will miss is said now. */
+static void note_sources(const char *dst)
+{
+    char path[PATH_MAX];
+    size_t n = strlen(dst);
+    while (n > 1 && dst[n - 1] == '/')
+        n--;
+    int length = snprintf(path, sizeof path, "%.*s.sources", (int)n, dst);
+    if (length > 0 && (size_t)length < sizeof path && access(path, F_OK) != 0)
+        cli_note(&command_merge,
+                 "%s is not there, since a part's .sources is missing: repair will find no sources, and a later pack with "
+                 "--force takes nothing over", path);
+}
+
 static int run(int argc, char **argv)
 {
     merge_args args = {.progress = -1};
@@ -87,9 +104,14 @@ static int run(int argc, char **argv)
     stk_error error = {0};
     stk_merge_report report;
     stk_merge_options_init(&args.merge);
+    const uint64_t shard_bytes = args.merge.shard_bytes;
+    args.merge.shard_bytes = 0; /* not said */
     int code = cli_parse(&command_merge, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     const char *dst = operands.items[operands.n - 1];
+    if (args.merge.shard_bytes != 0 && dst[strlen(dst) - 1] != '/')
+        cli_note(&command_merge, "--shard-size has no effect here: %s is one file; write %s/ for a folder of shards", dst, dst);
+    if (args.merge.shard_bytes == 0) args.merge.shard_bytes = shard_bytes;
     progress_start(&line, args.progress);
     args.merge.progress = on_progress;
     args.merge.user = &line;
@@ -100,6 +122,7 @@ static int run(int argc, char **argv)
     if (status == STK_ERR_CANCELLED)
         return cli_error(&command_merge, "interrupted; %s is as it was before", dst);
     if (status != STK_OK) return cli_fail(&command_merge, status, &error);
+    note_sources(dst);
     print_report(dst, &report, args.json);
     return CLI_OK;
 }

@@ -41,3 +41,15 @@ run stage --dry-run src
 run pack --append src src2/
 mkdir src2
 run pack --append src src2/
+# An output that is what it is made of would take the place of its source.
+run pack -q src h.h5
+cp h.h5 good.h5
+ln h.h5 hard.h5
+run pack -q -f h.h5 h.h5
+run pack -q -f h.h5 hard.h5
+cmp h.h5 good.h5
+for k in 1 2; do run merge -f p1.stk p2.stk p$k.stk; done
+run merge -f --shard-size 1M p1.stk p2.stk m.stk
+rm p2.stk.sources
+run merge -f p1.stk p2.stk m.stk
+run merge -f --shard-size 1M p1.stk p2.stk m/
