@@ -15,7 +15,7 @@ from stoker._dataset import Dataset
 from stoker._errors import ArgumentError, NotFoundError, StateError, call
 from stoker._map_cache import MapCache
 from stoker._native import ffi, lib
-from stoker._pack import PackIssue, PackProgress, PackReport, make_report, new_options, watch
+from stoker._pack import PackIssue, PackProgress, PackReport, _bytes, make_report, new_options, watch
 
 if TYPE_CHECKING:
     import sys
@@ -57,6 +57,7 @@ class Writer:
         version: of map, any text: results are kept in map_cache and found again, by the sample's content and this
             text, by the next Writer. Change it when map changes. None: nothing is kept.
         map_cache: that file (SQLite); default: path with ".mapcache" behind.
+        map_cache_max: its size in bytes, or "20GiB"; at the Writer's end results go that were not used for longest.
         metadata: JSON data that joins ``ds.metadata``.
         on_bad, on_damaged: as in :func:`stoker.pack`, but "fail" by default: every sample added is in the output.
 
@@ -78,6 +79,7 @@ class Writer:
         map: Optional[Callable[[dict[str, Any]], Any]] = None,
         version: Optional[str] = None,
         map_cache: Optional[PathLike] = None,
+        map_cache_max: Union[int, str] = "32GiB",
         metadata: Optional[Mapping[str, Any]] = None,
         format: Optional[str] = None,
         encode: str = "auto",
@@ -113,7 +115,7 @@ class Writer:
         self._c: Any = None
         self._check_names(masks, classes)
         _check_masks(masks, self._specs, resize=resize, on_bad=on_bad, on_damaged=on_damaged, as_array=as_array)
-        self._map = _mapping(map, version, map_cache, self._path)
+        self._map = _mapping(map, version, map_cache, map_cache_max, self._path)
         more: dict[str, Any] = dict(metadata or {})
         if masks:
             more["masks"] = list(masks)
@@ -466,6 +468,7 @@ def _mapping(
     fn: Optional[Callable[[dict[str, Any]], Any]],
     version: Optional[str],
     cache: Optional[PathLike],
+    max_size: Union[int, str],
     path: str,
 ) -> Optional[Callable[[dict[str, Any]], Any]]:
     if fn is None:
@@ -476,7 +479,8 @@ def _mapping(
         if cache is not None:
             raise ArgumentError("map_cache= needs version=: results of another map must not be found")
         return fn
-    return MapCache(fn, str(version), os.fsdecode(cache) if cache is not None else path.rstrip("/") + ".mapcache")
+    name = os.fsdecode(cache) if cache is not None else path.rstrip("/") + ".mapcache"
+    return MapCache(fn, str(version), name, _bytes("map_cache_max", max_size))
 
 
 def _remove(path: str) -> None:

@@ -8,11 +8,13 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -355,6 +357,46 @@ def test_map_and_its_cache(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="broken"):
         write("e.stk", "1", range(8), "broken")
     assert (tmp_path / "e.stk").read_bytes() == plain
+
+
+def test_the_cache_of_a_map_is_trimmed(tmp_path: Path) -> None:
+    """At the end of each Writer it keeps to its size: what was not used for longest goes, and the file shrinks."""
+    cache = tmp_path / "cache"
+
+    def enlarge(sample: dict[str, Any]) -> dict[str, Any]:
+        return {**sample, "image": noise(100, 100, sample["label"])}
+
+    def hits(images: range, size: int | str) -> int:
+        with stoker.Writer(
+            tmp_path / "x.stk", map=enlarge, version="1", map_cache=cache, map_cache_max=size, force=True
+        ) as writer:
+            writer.extend({"image": jpeg(i), "label": i} for i in images)
+        return writer.map_hits
+
+    assert hits(range(100), "1GiB") == 0  # 100 results of 30 kB
+    assert cache.stat().st_size > 3_000_000
+    assert hits(range(20), "1GiB") == 20  # used again, so these stay
+    assert hits(range(200, 210), 1_500_000) == 0
+    assert cache.stat().st_size < 1_600_000
+    assert hits(range(200, 210), "1GiB") == 10
+    assert hits(range(20), "1GiB") == 20
+    assert 0 < hits(range(20, 100), "1GiB") < 30
+    assert hits(range(100), 1) == 100
+    assert cache.stat().st_size < 100_000
+    for size in (0, -1, "much", "0.5"):
+        with pytest.raises(stoker.ArgumentError, match="map_cache_max"):
+            hits(range(1), size)
+
+
+def test_a_cache_of_an_older_writer_is_read(tmp_path: Path) -> None:
+    """One that has no notes of uses yet: its results are found, and are the first to go."""
+    for _ in range(2):
+        with stoker.Writer(tmp_path / "x.stk", map=dict, version="1", force=True) as writer:
+            writer.extend({"image": jpeg(i)} for i in range(4))
+        with sqlite3.connect(tmp_path / "x.stk.mapcache") as db:
+            db.execute("DROP TABLE uses")
+        db.close()
+    assert writer.map_hits == 4
 
 
 def test_the_cache_of_a_map_in_another_thread(tmp_path: Path) -> None:
