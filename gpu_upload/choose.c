@@ -57,8 +57,6 @@ static bool is_box_blur(const stk_step *s)
 
 const char *stk_device_lacks_steps(const stk_transform *t)
 {
-    bool mixes = t->mix.mixup_alpha > 0 || t->mix.cutmix_alpha > 0;
-    if (mixes && t->mix.mode != STK_MIX_BATCH) return "the GPU cannot mix by image or by pair";
     for (uint32_t k = 0; t->steps != NULL && k < t->n_steps; k++)
         if (is_box_blur(&t->steps[k])) return "the GPU has no kernel for Pillow's Gaussian blur (ThreeAugment)";
     return NULL;

@@ -80,6 +80,9 @@ typedef struct stk_gpu_entry {
     uint32_t first_box, n_boxes;
     uint32_t bad;     /* 1: zero */
     uint32_t partner; /* the entry that it is mixed with; its own number: none */
+    uint32_t cut;     /* 1: the box comes from the partner; 0: everything, by shares */
+    int32_t box_x, box_y, box_width, box_height;
+    float share, other; /* of the entry itself, of its partner */
 } stk_gpu_entry;
 
 /* What the host must know to launch: operations [first, first + n[0] + n[1] + ...) by class. */
@@ -108,10 +111,6 @@ typedef struct stk_gpu_steps {
     uint32_t erase_value;  /* stk_erase_value */
     uint32_t constants[3]; /* an element's bits, one a channel */
     float mean[3], std[3]; /* of uint8 batches: what level a random value is */
-    /* Mixing. */
-    uint32_t cut; /* 1: the box comes from the partner; 0: everything, by shares */
-    int32_t box_x, box_y, box_width, box_height;
-    float share, other; /* of the entry itself, of its partner */
     /* On the host. */
     const stk_gpu_round *rounds;
     uint32_t n_rounds;

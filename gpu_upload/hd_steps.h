@@ -271,23 +271,23 @@ STK_HD uint32_t stk_hd_unmixed(const stk_gpu_steps *s, uint32_t entry, uint32_t 
     return stk_hd_element_of(s, c, s->pictures[e->picture + ((uint64_t)y * o->width + x) * o->channels + k]);
 }
 
-STK_HD uint32_t stk_hd_mix(const stk_gpu_steps *s, uint32_t a, uint32_t b)
+STK_HD uint32_t stk_hd_mix(const stk_gpu_steps *s, const stk_gpu_entry *e, uint32_t a, uint32_t b)
 {
     switch (s->output.dtype) {
-    case STK_DTYPE_U8: return stk_px_mix_u8((uint8_t)a, (uint8_t)b, s->share, s->other);
-    case STK_DTYPE_F16: return stk_px_mix_f16((uint16_t)a, (uint16_t)b, s->share, s->other);
-    case STK_DTYPE_BF16: return stk_px_mix_bf16((uint16_t)a, (uint16_t)b, s->share, s->other);
-    default: return stk_px_bits(stk_px_mix_f32(stk_px_of_bits(a), stk_px_of_bits(b), s->share, s->other));
+    case STK_DTYPE_U8: return stk_px_mix_u8((uint8_t)a, (uint8_t)b, e->share, e->other);
+    case STK_DTYPE_F16: return stk_px_mix_f16((uint16_t)a, (uint16_t)b, e->share, e->other);
+    case STK_DTYPE_BF16: return stk_px_mix_bf16((uint16_t)a, (uint16_t)b, e->share, e->other);
+    default: return stk_px_bits(stk_px_mix_f32(stk_px_of_bits(a), stk_px_of_bits(b), e->share, e->other));
     }
 }
 
 /* How much of pixel (x, y) is the partner's: none, a part, all. */
 enum { STK_HD_OWN, STK_HD_MIXED, STK_HD_PARTNERS };
 
-STK_HD int stk_hd_mixture(const stk_gpu_steps *s, uint32_t x, uint32_t y)
+STK_HD int stk_hd_mixture(const stk_gpu_entry *e, uint32_t x, uint32_t y)
 {
-    if (!s->cut) return STK_HD_MIXED;
-    return x - (uint32_t)s->box_x < (uint32_t)s->box_width && y - (uint32_t)s->box_y < (uint32_t)s->box_height ? STK_HD_PARTNERS
+    if (!e->cut) return STK_HD_MIXED;
+    return x - (uint32_t)e->box_x < (uint32_t)e->box_width && y - (uint32_t)e->box_y < (uint32_t)e->box_height ? STK_HD_PARTNERS
                                                                                                            : STK_HD_OWN;
 }
 
@@ -302,13 +302,13 @@ STK_HD void stk_hd_store_element(const stk_gpu_output *o, uint8_t *image, uint64
 STK_HD void stk_hd_finish_mixed(const stk_gpu_steps *s, uint32_t entry, bool bad, bool mixes, uint32_t x, uint32_t y)
 {
     const stk_gpu_output *o = &s->output;
-    const uint32_t partner = s->entries[entry].partner;
-    const int mixture = mixes ? stk_hd_mixture(s, x, y) : STK_HD_OWN;
+    const stk_gpu_entry *e = &s->entries[entry];
+    const int mixture = mixes ? stk_hd_mixture(e, x, y) : STK_HD_OWN;
     for (uint32_t c = 0; c < o->channels; c++) {
         uint32_t bits = 0;
         if (!bad) {
-            bits = stk_hd_unmixed(s, mixture == STK_HD_PARTNERS ? partner : entry, c, x, y);
-            if (mixture == STK_HD_MIXED) bits = stk_hd_mix(s, bits, stk_hd_unmixed(s, partner, c, x, y));
+            bits = stk_hd_unmixed(s, mixture == STK_HD_PARTNERS ? e->partner : entry, c, x, y);
+            if (mixture == STK_HD_MIXED) bits = stk_hd_mix(s, e, bits, stk_hd_unmixed(s, e->partner, c, x, y));
         }
         stk_hd_store_element(o, s->out + entry * o->image_bytes, stk_hd_element(o, c, x, y), bits);
     }

@@ -50,6 +50,7 @@ static void free_job(stk_job *job)
     free(job->statuses);
     free(job->labels2);
     free(job->shares);
+    free(job->partners);
     free(job->columns);
     free(job);
     drop_pool(pool);
@@ -146,13 +147,16 @@ stk_status stk_job_fit(stk_job *job, uint32_t n, uint32_t n_columns, stk_error *
     free(job->statuses);
     free(job->labels2);
     free(job->shares);
+    free(job->partners);
     job->capacity = 0;
     job->ids = malloc(n * sizeof *job->ids);
     job->labels = malloc(n * sizeof *job->labels);
     job->statuses = malloc(n * sizeof *job->statuses);
     job->labels2 = malloc(n * sizeof *job->labels2);
     job->shares = malloc(n * sizeof *job->shares);
-    if (job->ids == NULL || job->labels == NULL || job->statuses == NULL || job->labels2 == NULL || job->shares == NULL)
+    job->partners = malloc(n * sizeof *job->partners);
+    if (job->ids == NULL || job->labels == NULL || job->statuses == NULL || job->labels2 == NULL || job->shares == NULL ||
+        job->partners == NULL)
         return stk_fail_memory(error, "a batch");
     job->capacity = n;
     return STK_OK;
@@ -166,11 +170,11 @@ static void take_own_label(stk_job *job, uint32_t entry)
 
 void stk_job_unmix(stk_job *job, uint32_t entry)
 {
-    const uint32_t n_views = job->n_views, n = job->batch.n / n_views, sample = entry / n_views;
-    if (job->batch.host_labels2 == NULL || job->mixing.shift == 0) return;
-    const uint32_t before = (uint32_t)(((uint64_t)sample + n - job->mixing.shift) % n); /* whose partner it is */
+    const uint32_t n_views = job->n_views;
+    if (job->batch.host_labels2 == NULL) return;
     take_own_label(job, entry);
-    take_own_label(job, before * n_views + entry % n_views);
+    for (uint32_t s = 0; s < job->batch.n / n_views; s++)
+        if (job->partners[s] == entry / n_views) take_own_label(job, s * n_views + entry % n_views);
 }
 
 bool stk_job_note_bits(stk_job *job, uint32_t i)

@@ -34,7 +34,7 @@ typedef struct stk_job {
     int32_t *statuses;
     int64_t *labels2;
     float *shares;
-    stk_mixing mixing;
+    uint32_t *partners; /* [samples], under transform.mix: whom each is mixed with */
     uint32_t n_views;
     const void **columns;
     const int32_t *device_statuses; /* in staging, once `done` */

@@ -307,12 +307,22 @@ static stk_status append_part(stk_buffer *block, const stk_buffer *part, uint64_
     return stk_buffer_append(block, part->data, part->n_bytes, error);
 }
 
-stk_status stk_steps_plan_end(stk_steps_plan *p, uint32_t n_views, const stk_mixing *mixing, stk_error *error)
+static void set_mixing(stk_gpu_entry *e, uint32_t n_views, uint32_t view, const stk_mixing *m)
+{
+    e->partner = m->partner * n_views + view;
+    e->cut = m->cut;
+    e->box_x = m->box.x;
+    e->box_y = m->box.y;
+    e->box_width = m->box.width;
+    e->box_height = m->box.height;
+    e->share = (float)m->share;
+    e->other = (float)(1.0 - m->share);
+}
+
+stk_status stk_steps_plan_end(stk_steps_plan *p, uint32_t n_views, const stk_mixing *mixings, stk_error *error)
 {
     stk_gpu_entry *entries = (stk_gpu_entry *)(void *)p->entries.data;
-    const uint32_t n_samples = p->n / n_views;
-    for (uint32_t e = 0; e < p->n && mixing->shift != 0; e++)
-        entries[e].partner = (uint32_t)(((uint64_t)(e / n_views) + mixing->shift) % n_samples) * n_views + e % n_views;
+    for (uint32_t e = 0; e < p->n && mixings != NULL; e++) set_mixing(&entries[e], n_views, e % n_views, &mixings[e / n_views]);
     STK_TRY(sort_ops(p, error));
     STK_TRY(append_part(&p->block, &p->ops, &p->ops_at, error));
     STK_TRY(append_part(&p->block, &p->entries, &p->entries_at, error));
@@ -329,7 +339,7 @@ stk_steps_room stk_steps_plan_room(const stk_steps_plan *p)
     return room;
 }
 
-void stk_steps_fill(const stk_steps_plan *p, const stk_mixing *mixing, const uint8_t *block, uint8_t *room, stk_gpu_steps *out)
+void stk_steps_fill(const stk_steps_plan *p, const uint8_t *block, uint8_t *room, stk_gpu_steps *out)
 {
     const stk_steps_room r = stk_steps_plan_room(p);
     *out = (stk_gpu_steps){
@@ -343,13 +353,6 @@ void stk_steps_fill(const stk_steps_plan *p, const stk_mixing *mixing, const uin
         .planes_at_once = r.planes_at_once,
         .n = p->n,
         .output = p->output,
-        .cut = mixing->cut,
-        .box_x = mixing->box.x,
-        .box_y = mixing->box.y,
-        .box_width = mixing->box.width,
-        .box_height = mixing->box.height,
-        .share = (float)mixing->share,
-        .other = (float)(1.0 - mixing->share),
         .rounds = (const stk_gpu_round *)(const void *)p->rounds.data,
         .n_rounds = (uint32_t)(p->rounds.n_bytes / sizeof(stk_gpu_round)),
     };

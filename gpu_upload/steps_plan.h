@@ -32,8 +32,8 @@ stk_gpu_output stk_steps_picture(const stk_gpu_output *output);
  * stream: the key of its random values. */
 void stk_steps_plan_begin(stk_steps_plan *plan, uint32_t n, const stk_gpu_output *output, stk_erase_value erased);
 stk_status stk_steps_plan_add(stk_steps_plan *plan, const stk_drawn_steps *drawn, uint64_t stream, stk_error *error);
-/* Sorts, and makes the block. n_views and mixing: the batch's. */
-stk_status stk_steps_plan_end(stk_steps_plan *plan, uint32_t n_views, const stk_mixing *mixing, stk_error *error);
+/* Sorts, and makes the block. mixings: the batch's, of n / n_views samples; NULL: nothing is mixed. */
+stk_status stk_steps_plan_end(stk_steps_plan *plan, uint32_t n_views, const stk_mixing *mixings, stk_error *error);
 
 /* Device memory for pictures, what is counted of them, and planes; where the parts lie. */
 typedef struct stk_steps_room {
@@ -44,7 +44,6 @@ stk_steps_room stk_steps_plan_room(const stk_steps_plan *plan);
 
 /* The descriptor of a planned batch whose block and room are at the given device addresses. Norm, out, images and what
  * erasing needs are the caller's to fill in. */
-void stk_steps_fill(const stk_steps_plan *plan, const stk_mixing *mixing, const uint8_t *block, uint8_t *room,
-                    stk_gpu_steps *out);
+void stk_steps_fill(const stk_steps_plan *plan, const uint8_t *block, uint8_t *room, stk_gpu_steps *out);
 
 #endif

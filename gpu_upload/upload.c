@@ -47,11 +47,11 @@ static void fill_batch(stk_uploader *u, const stk_batch *b, stk_job *job)
                             .layout = u->loader_options.layout, .n_columns = b->n_columns, .ids = job->ids,
                             .host_labels = job->labels, .statuses = job->statuses, .columns = job->columns,
                             .device = u->share->info.number};
-    job->mixing = b->mixing;
     job->n_views = u->loader_options.n_views;
     if (b->labels2 != NULL) {
         memcpy(job->labels2, b->labels2, b->n * sizeof *job->labels2);
         memcpy(job->shares, b->shares, b->n * sizeof *job->shares);
+        for (uint32_t i = 0; i < b->n / job->n_views; i++) job->partners[i] = b->mixings[i].partner;
         d->host_labels2 = job->labels2;
         d->host_shares = job->shares;
     }
@@ -258,7 +258,7 @@ static stk_status upload_gathered(stk_uploader *u, const stk_batch *b, stk_job *
     const target to = target_of(u, job, &output);
     STK_TRY(begin_statuses(u, job, x, said, b->n, &statuses, error));
     STK_TRY(run_groups(u, job, &v, b, &to, statuses, error));
-    STK_TRY(stk_upload_steps_run(u, b, job, (const stk_gpu_image *)(void *)((uint8_t *)job->plan.memory + v.images_at), error));
+    STK_TRY(stk_upload_steps_run(u, job, (const stk_gpu_image *)(void *)((uint8_t *)job->plan.memory + v.images_at), error));
     return end_statuses(u, job, statuses, said, b->n, error);
 }
 
@@ -293,7 +293,7 @@ static stk_status upload_direct(stk_uploader *u, const stk_batch *b, stk_job *jo
     stk_status status = k->run_direct(u->share->device, &d, job->lane->stream, error);
     k->range_pop();
     STK_TRY(status);
-    return stk_upload_steps_run(u, b, job, NULL, error);
+    return stk_upload_steps_run(u, job, NULL, error);
 }
 
 /* decode=cpu: the loader's finished tensor travels as it is. */

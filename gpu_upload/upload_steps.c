@@ -71,7 +71,7 @@ stk_status stk_upload_steps_plan(stk_uploader *u, const stk_batch *b, stk_job *j
         else stk_job_unmix(job, e); /* the plan may have refused it; the loader has not mixed its own bad ones */
         status = stk_steps_plan_add(&s->plan, good ? &s->drawn : NULL, stream, error);
     }
-    if (status == STK_OK) status = stk_steps_plan_end(&s->plan, n_views, &b->mixing, error);
+    if (status == STK_OK) status = stk_steps_plan_end(&s->plan, n_views, b->mixings, error);
     u->share->backend->range_pop();
     return status;
 }
@@ -86,15 +86,14 @@ stk_gpu_output stk_upload_steps_picture(const stk_uploader *u, const stk_gpu_out
     return u->steps.drawer != NULL ? stk_steps_picture(output) : *output;
 }
 
-stk_status stk_upload_steps_run(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_image *images,
-                                stk_error *error)
+stk_status stk_upload_steps_run(stk_uploader *u, stk_job *job, const stk_gpu_image *images, stk_error *error)
 {
     const stk_gpu_backend *k = u->share->backend;
     const stk_loader_options *o = &u->loader_options;
     const stk_upload_steps *s = &u->steps;
     stk_gpu_steps steps;
     if (s->drawer == NULL) return STK_OK;
-    stk_steps_fill(&s->plan, &b->mixing, job->steps.memory, job->lane->pictures.memory, &steps);
+    stk_steps_fill(&s->plan, job->steps.memory, job->lane->pictures.memory, &steps);
     steps.images = images;
     steps.norm = u->norm.memory;
     steps.normal = s->normal.memory;

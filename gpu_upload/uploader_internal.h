@@ -103,8 +103,7 @@ size_t stk_upload_steps_bytes(const stk_uploader *u);
 /* What the stages before are to make, of the batch's tensor. */
 stk_gpu_output stk_upload_steps_picture(const stk_uploader *u, const stk_gpu_output *output);
 /* Queues the steps behind those stages. images: of the plan, on the device, or NULL. */
-stk_status stk_upload_steps_run(stk_uploader *u, const stk_batch *b, stk_job *job, const stk_gpu_image *images,
-                                stk_error *error);
+stk_status stk_upload_steps_run(stk_uploader *u, stk_job *job, const stk_gpu_image *images, stk_error *error);
 
 /* The loader's slots in pinned memory. */
 stk_slot_allocator stk_upload_allocator(const stk_uploader *u);

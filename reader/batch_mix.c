@@ -36,7 +36,7 @@ static void place_box(const stk_mix *m, double ratio, int32_t centre, uint32_t s
     *end = at_most(centre + (even ? half : (cut + 1) / 2), (int32_t)size);
 }
 
-static void draw_box(const stk_mix *m, stk_rng *rng, uint32_t width, uint32_t height, stk_mixing *plan)
+static void draw_box(const stk_mix *m, stk_rng *rng, uint32_t width, uint32_t height, stk_mix_plan *plan)
 {
     double ratio = sqrt(1.0 - plan->share);
     int32_t x = (int32_t)stk_rng_below(rng, width), y = (int32_t)stk_rng_below(rng, height), x1, x2, y1, y2;
@@ -49,14 +49,14 @@ static void draw_box(const stk_mix *m, stk_rng *rng, uint32_t width, uint32_t he
 }
 
 void stk_mix_draw(const stk_mix *m, uint64_t seed, uint64_t epoch, uint64_t first, uint32_t n, uint32_t width,
-                  uint32_t height, stk_mixing *plan)
+                  uint32_t height, stk_mix_plan *plan)
 {
     stk_rng rng = stk_rng_for(seed, epoch, first, 0, 0, STK_PURPOSE_MIX);
     bool taken = stk_rng_double(&rng) < m->probability;
     double choice = stk_rng_double(&rng);
     bool cut = m->cutmix_alpha > 0 && (!(m->mixup_alpha > 0) || choice < m->switch_probability);
     double alpha = cut ? m->cutmix_alpha : m->mixup_alpha;
-    *plan = (stk_mixing){.share = 1};
+    *plan = (stk_mix_plan){.share = 1};
     if (!taken || n < 2 || !(alpha > 0)) return;
     plan->shift = 1 + (uint32_t)stk_rng_below(&rng, n - 1);
     plan->share = (double)(float)stk_rng_beta(&rng, alpha); /* torchvision draws a float32 */
@@ -71,7 +71,7 @@ static uint32_t draw_shift(const stk_work_env *env, const stk_slot *slot, uint32
 }
 
 /* The choice for sample i of the batch alone, or for it and its partner; false: it is not mixed. */
-static bool draw_element(const stk_work_env *env, const stk_slot *slot, uint32_t i, stk_mixing *plan)
+static bool draw_element(const stk_work_env *env, const stk_slot *slot, uint32_t i, stk_mix_plan *plan)
 {
     const stk_mix *m = &env->rule.transform.mix;
     const stk_batch *b = &slot->batch;
@@ -80,7 +80,7 @@ static bool draw_element(const stk_work_env *env, const stk_slot *slot, uint32_t
     bool taken = stk_rng_double(&rng) < m->probability;
     double choice = stk_rng_double(&rng);
     bool cut = m->cutmix_alpha > 0 && (!(m->mixup_alpha > 0) || choice < m->switch_probability);
-    *plan = (stk_mixing){.share = 1};
+    *plan = (stk_mix_plan){.share = 1};
     if (!taken) return false;
     plan->share = (double)(float)stk_rng_beta(&rng, cut ? m->cutmix_alpha : m->mixup_alpha);
     if (cut) draw_box(m, &rng, b->width, b->height, plan);
@@ -91,11 +91,12 @@ static bool draw_element(const stk_work_env *env, const stk_slot *slot, uint32_t
 
 typedef struct mixer {
     const stk_work_env *env;
-    const stk_mixing *plan; /* of the batch, or `own` */
-    stk_mixing own;         /* of the sample in hand */
+    const stk_mix_plan *plan; /* of the batch, or `own` */
+    stk_mix_plan own;         /* of the sample in hand */
     stk_slot *slot;
     uint32_t n_views, shift;
     size_t sample_bytes; /* of all views */
+    bool has_pixels;     /* false: somebody else mixes them */
 } mixer;
 
 static size_t element_bytes(stk_dtype dtype) { return dtype == STK_DTYPE_U8 ? 1 : dtype == STK_DTYPE_F32 ? 4 : 2; }
@@ -129,11 +130,12 @@ static bool is_good(const mixer *m, uint32_t sample)
     return m->slot->statuses[(size_t)sample * m->n_views] == STK_OK;
 }
 
-/* Sample i with `partner`, whose pixels as they were lie at `from`; NULL: there are none. */
+/* Sample i with `partner`, whose pixels as they were lie at `from`. */
 static void mix_sample(const mixer *m, uint32_t i, uint32_t partner, const uint8_t *from)
 {
     if (!is_good(m, i) || !is_good(m, partner)) return;
-    if (from != NULL) mix_pixels(m, (uint8_t *)m->slot->batch.data + i * m->sample_bytes, from);
+    if (m->has_pixels) mix_pixels(m, (uint8_t *)m->slot->batch.data + i * m->sample_bytes, from);
+    m->slot->mixings[i] = (stk_mixing){partner, m->plan->cut, m->plan->box, m->plan->share};
     for (uint32_t v = 0; v < m->n_views; v++) {
         size_t e = (size_t)i * m->n_views + v;
         m->slot->labels2[e] = m->slot->labels[(size_t)partner * m->n_views + v];
@@ -148,13 +150,19 @@ static void mix_as_chosen(mixer *m, uint32_t i, uint32_t partner, const uint8_t 
     mix_sample(m, i, partner, from);
 }
 
+/* The pixels of a sample as they are. */
+static void keep(const mixer *m, uint32_t sample, uint8_t *kept)
+{
+    if (m->has_pixels) memcpy(kept, (const uint8_t *)m->slot->batch.data + sample * m->sample_bytes, m->sample_bytes);
+}
+
 /* Follows i, i + shift, i + 2 shift ... around: each sample is overwritten right after it was its predecessor's
  * partner, so only the first one's pixels must be kept. */
 static void mix_cycle(mixer *m, uint32_t first, uint32_t n, uint8_t *kept)
 {
     const uint8_t *data = m->slot->batch.data;
     uint32_t i = first, next = (uint32_t)(((uint64_t)first + m->shift) % n);
-    memcpy(kept, data + first * m->sample_bytes, m->sample_bytes);
+    keep(m, first, kept);
     while (next != first) {
         mix_as_chosen(m, i, next, data + next * m->sample_bytes);
         i = next;
@@ -172,7 +180,7 @@ static void mix_pairs(mixer *m, uint32_t n, uint8_t *kept)
     for (uint32_t i = 0; i < n; i++) {
         uint32_t partner = (uint32_t)((centre + n - i) % n);
         if (partner <= i || !draw_element(m->env, m->slot, i, &m->own)) continue;
-        memcpy(kept, data + i * m->sample_bytes, m->sample_bytes);
+        keep(m, i, kept);
         mix_sample(m, i, partner, data + partner * m->sample_bytes);
         mix_sample(m, partner, i, kept);
     }
@@ -197,26 +205,25 @@ static void mix_cycles(mixer *m, uint32_t n, uint8_t *kept)
 stk_status stk_mix_slot(const stk_work_env *env, stk_slot *slot, uint32_t n_views, bool has_pixels,
                         stk_buffer *scratch, stk_error *error)
 {
-    stk_batch *b = &slot->batch;
+    const stk_batch *b = &slot->batch;
     const stk_mix *mix = &env->rule.transform.mix;
     uint32_t n = slot->share.n;
-    stk_mixing plan = {.share = 1};
-    mixer m = {.env = env, .plan = &plan, .slot = slot, .n_views = n_views, .sample_bytes = b->sample_bytes * n_views};
+    stk_mix_plan plan = {.share = 1};
+    mixer m = {.env = env, .plan = &plan, .slot = slot, .n_views = n_views, .sample_bytes = b->sample_bytes * n_views,
+               .has_pixels = has_pixels};
     for (uint32_t e = 0; e < b->n; e++) {
         slot->labels2[e] = slot->labels[e];
         slot->shares[e] = 1;
     }
+    for (uint32_t i = 0; i < n; i++) slot->mixings[i] = (stk_mixing){.partner = i, .share = 1};
     if (mix->mode == STK_MIX_BATCH)
         stk_mix_draw(mix, env->rule.seed, b->epoch, slot->share.first, n, b->width, b->height, &plan);
     else
         m.plan = &m.own;
     m.shift = mix->mode == STK_MIX_ELEMENT ? draw_shift(env, slot, n) : plan.shift;
-    b->mixing = plan;
     if (m.shift == 0 && !(mix->mode == STK_MIX_PAIR && n > 1)) return STK_OK;
-    for (uint32_t i = 0; i < n && !has_pixels; i++) mix_sample(&m, i, (uint32_t)(((uint64_t)i + m.shift) % n), NULL);
-    if (!has_pixels) return STK_OK;
     scratch->n_bytes = 0;
-    STK_TRY(stk_buffer_resize(scratch, m.sample_bytes, error));
+    if (has_pixels) STK_TRY(stk_buffer_resize(scratch, m.sample_bytes, error));
     if (mix->mode == STK_MIX_PAIR)
         mix_pairs(&m, n, scratch->data);
     else

@@ -77,8 +77,6 @@ stk_status stk_loader_options_check(const stk_dataset *dataset, const stk_loader
                         (unsigned long long)o->n_indices);
     for (int c = 0; o->dtype != STK_DTYPE_U8 && c < 3; c++)
         if (!(o->std[c] > 0)) return stk_fail(error, STK_ERR_ARGUMENT, "std[%d] must be positive", c);
-    if (o->gather && o->transform.mix.mode != STK_MIX_BATCH)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "transform.mix: with gather only STK_MIX_BATCH can be had");
     return check_columns(dataset, o, error);
 }
 

@@ -105,14 +105,15 @@ static bool cut(uint8_t *base, size_t *at, size_t n, size_t size, void **out)
 static bool lay_out(const stk_slot_pool *pool, stk_slot *slot, uint8_t *base, size_t *n_bytes)
 {
     size_t n = pool->shape.n_entries;
-    void *p[8] = {0};
+    void *p[9] = {0};
     *n_bytes = 0;
     bool good = cut(base, n_bytes, n, sizeof(uint64_t), &p[0]) && cut(base, n_bytes, n, sizeof(uint32_t), &p[1]) &&
                 cut(base, n_bytes, n, sizeof(int64_t), &p[2]) && cut(base, n_bytes, n, sizeof(int32_t), &p[3]) &&
                 cut(base, n_bytes, pool->shape.with_offsets ? n + 1 : 0, sizeof(uint64_t), &p[4]) &&
                 cut(base, n_bytes, (size_t)pool->shape.n_columns + 1, sizeof(void *), &p[5]) &&
                 cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(int64_t), &p[6]) &&
-                cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(float), &p[7]);
+                cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(float), &p[7]) &&
+                cut(base, n_bytes, pool->shape.with_mix ? n : 0, sizeof(stk_mixing), &p[8]);
     slot->ids = p[0];
     slot->occurrences = p[1];
     slot->labels = p[2];
@@ -121,6 +122,7 @@ static bool lay_out(const stk_slot_pool *pool, stk_slot *slot, uint8_t *base, si
     slot->columns = p[5];
     slot->labels2 = pool->shape.with_mix ? p[6] : NULL;
     slot->shares = pool->shape.with_mix ? p[7] : NULL;
+    slot->mixings = pool->shape.with_mix ? p[8] : NULL;
     for (uint32_t c = 0; good && c < pool->shape.n_columns; c++) {
         void *column = NULL;
         good = cut(base, n_bytes, n, pool->column_bytes[c], &column);
@@ -154,6 +156,7 @@ static stk_status slot_new(stk_slot_pool *pool, stk_slot **out, stk_error *error
     slot->batch.statuses = slot->statuses;
     slot->batch.labels2 = slot->labels2;
     slot->batch.shares = slot->shares;
+    slot->batch.mixings = slot->mixings;
     slot->batch.columns = (const void *const *)slot->columns;
     slot->batch.n_columns = pool->shape.n_columns;
     *out = slot;

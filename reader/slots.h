@@ -26,7 +26,7 @@ typedef struct stk_slot_shape {
     uint32_t n_columns;
     const size_t *column_bytes; /* [n_columns] bytes an entry; copied */
     bool with_offsets;          /* entries of different sizes */
-    bool with_mix;              /* labels2 and shares */
+    bool with_mix;              /* labels2, shares and mixings */
 } stk_slot_shape;
 
 typedef struct stk_slot {
@@ -43,6 +43,7 @@ typedef struct stk_slot {
     int32_t *statuses;
     int64_t *labels2; /* [n_entries] or NULL */
     float *shares;    /* likewise */
+    stk_mixing *mixings; /* [samples] or NULL */
     uint64_t *offsets; /* [n_entries + 1] or NULL */
     void **columns;
     stk_array array; /* batch.array, when the records are arrays */

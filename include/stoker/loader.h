@@ -109,10 +109,10 @@ STK_API void stk_loader_options_init(stk_loader_options *options);
  * elements of options->dtype (not for uint8) to `table`, 4 * 768 bytes at most. */
 STK_API void stk_loader_norm_table(const stk_loader_options *options, void *table);
 
-/* How the images of a batch are mixed (STK_MIX_BATCH): sample i (all of its views) with sample (i + shift) % n_samples. */
+/* How one sample of a batch (all of its views) is mixed with another. */
 typedef struct stk_mixing {
-    uint32_t shift; /* 0: not at all */
-    bool cut;       /* CutMix: the box comes from the partner */
+    uint32_t partner; /* the other one's number in the batch, counted without views; its own: it is not mixed */
+    bool cut;         /* CutMix: the box comes from the partner */
     stk_box box;
     double share; /* of the sample itself */
 } stk_mixing;
@@ -147,8 +147,8 @@ typedef struct stk_batch {
      * loss(labels2[i]). */
     const int64_t *labels2; /* [n] */
     const float *shares;    /* [n] */
-    stk_mixing mixing;      /* likewise: what was chosen; with gather the consumer does it (labels2 and shares are
-                               filled; entries whose status is not STK_OK mix with none) */
+    const stk_mixing *mixings; /* [n / n_views]; likewise: what was chosen for each sample. With gather the consumer does
+                                  it; labels2 and shares are filled by then */
 } stk_batch;
 
 /* Starts the team and returns at once. The data set must stay open until stk_loader_close. Ownership as

@@ -151,13 +151,16 @@ static void make_recipe(const char *name, recipe *r)
     if (is(name, "erase constants") || is(name, "mixup")) add_erase(r, STK_ERASE_CONSTANT);
     if (is(name, "erase pixels") || is(name, "everything")) add_erase(r, STK_ERASE_PIXEL);
     if (is(name, "erase colors") || is(name, "cutmix")) add_erase(r, STK_ERASE_COLOR);
+    if (is(name, "mix by element") || is(name, "mix by pair")) r->mix = BOTH;
     r->mix = is(name, "mixup") ? MIXUP : is(name, "cutmix") ? CUTMIX : is(name, "everything") ? BOTH : r->mix;
+    if (is(name, "mix by element")) r->mix.mode = STK_MIX_ELEMENT;
+    if (is(name, "mix by pair")) r->mix.mode = STK_MIX_PAIR;
 }
 
 static const char *const RECIPES[] = {
     "points", "moves", "bilinear moves", "bicubic moves", "color jitter", "blur", "blur 255 wide", "RandAugment", "TrivialAugment",
     "policy 0", "policy 1", "policy 2", "policy 3", "policy 4", "policy 5", "policy 6", "timm rand", "erase constants",
-    "erase pixels", "erase colors", "mixup", "cutmix", "everything",
+    "erase pixels", "erase colors", "mixup", "cutmix", "mix by element", "mix by pair", "everything",
 };
 
 /* What recipes are tried on: records that are streamed, resident, drawn directly where they are raw; all dtypes. */

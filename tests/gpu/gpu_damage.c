@@ -99,6 +99,7 @@ static void run_file(const char *path, const char *backend, bool resident, bool 
     o.transform.steps = &step;
     o.transform.n_steps = mixed;
     if (mixed) o.transform.mix.mixup_alpha = o.transform.mix.cutmix_alpha = 1;
+    o.transform.mix.mode = (stk_mix_mode)roll(3);
     stk_uploader_options_init(&uo);
     uo.backend = backend;
     uo.decode = STK_DECODE_GPU;

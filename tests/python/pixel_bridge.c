@@ -113,7 +113,7 @@ void bridge_mix(const double *alphas, uint64_t first, uint32_t n, uint32_t width
                    .cutmix_alpha = alphas[1],
                    .probability = alphas[2],
                    .switch_probability = alphas[3]};
-    stk_mixing plan;
+    stk_mix_plan plan;
     stk_mix_draw(&mix, 5, 1, first, n, width, height, &plan);
     const double values[7] = {plan.shift, plan.cut, plan.share, plan.box.x, plan.box.y, plan.box.width, plan.box.height};
     memcpy(out, values, sizeof values);

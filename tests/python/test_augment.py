@@ -363,8 +363,10 @@ def test_mixing_by_element_and_pair(tiny: Path, mode: str) -> None:
     images, soft = next(iter(device))
     assert np.array_equal(np.from_dlpack(images), runs[0][0][0]) and np.array_equal(soft, runs[0][0][1])
     assert str(device.stats()["decode"]).startswith("cpu: ")
-    with pytest.raises(stoker.UnsupportedError, match="mix"):
-        stoker.Loader(ds, 31, transform=transform, device="dummy", decode="gpu")
+    device = stoker.Loader(ds, 31, transform=transform, seed=3, device="dummy", decode="gpu", layout="NHWC")
+    images, soft = next(iter(device))
+    assert np.array_equal(np.from_dlpack(images), runs[0][0][0]) and np.array_equal(soft, runs[0][0][1])
+    assert str(device.stats()["decode"]).startswith("gpu: ")
     two, _, info = mixed_batch(tiny, transform, n_views=2)
     plain_two, _, _ = mixed_batch(tiny, stoker.Train(24), n_views=2)
     alone = info.mixed.shares == 1

@@ -112,10 +112,9 @@ static void free_side(side *s)
 static float normal[STK_NORMAL_BINS + 1];
 static uint32_t norm[3 * 256]; /* of any bits, but finite ones */
 
-static void fill(const stk_steps_plan *p, const stk_mixing *mixing, stk_erase_value erased, const stk_gpu_image *images,
-                 const side *mine, stk_gpu_steps *out)
+static void fill(const stk_steps_plan *p, stk_erase_value erased, const stk_gpu_image *images, const side *mine, stk_gpu_steps *out)
 {
-    stk_steps_fill(p, mixing, p->block.data, mine->room, out);
+    stk_steps_fill(p, p->block.data, mine->room, out);
     out->normal = normal;
     out->norm = norm;
     out->out = mine->out;
@@ -148,7 +147,8 @@ static void compare_pictures(const shape *s, const stk_steps_plan *p, stk_op_kin
     stk_buffer_free(&scratch);
 }
 
-static void compare(const shape *s, stk_op_kind kind, uint32_t n_boxes, stk_erase_value erased, stk_mixing mixing)
+/* mixings: of the samples, or NULL. */
+static void compare(const shape *s, stk_op_kind kind, uint32_t n_boxes, stk_erase_value erased, const stk_mixing *mixings)
 {
     static stk_drawn_steps drawn;
     const stk_gpu_output o = output_of(s);
@@ -156,17 +156,17 @@ static void compare(const shape *s, stk_op_kind kind, uint32_t n_boxes, stk_eras
     stk_gpu_image *images = calloc(s->n, sizeof *images);
     stk_gpu_steps steps;
     if (images == NULL) exit(1);
-    images[s->n - 1].bad = mixing.shift % 2; /* bits that the device finds bad */
+    images[s->n - 1].bad = mixings != NULL && mixings[0].cut; /* bits that the device finds bad */
     stk_steps_plan_begin(&p, s->n, &o, erased);
     for (uint32_t e = 0; e < s->n; e++) {
         draw_steps(s, e, kind, n_boxes, &drawn);
         CHECK_OK(stk_steps_plan_add(&p, e == 1 && n_boxes == 2 ? NULL : &drawn, stk_mix64(e), &error));
     }
-    CHECK_OK(stk_steps_plan_end(&p, s->n_views, &mixing, &error));
+    CHECK_OK(stk_steps_plan_end(&p, s->n_views, mixings, &error));
     side dummy = new_side(s, &p, &o), kernels = new_side(s, &p, &o);
-    fill(&p, &mixing, erased, images, &dummy, &steps);
+    fill(&p, erased, images, &dummy, &steps);
     stk_dummy_steps(&steps);
-    fill(&p, &mixing, erased, images, &kernels, &steps);
+    fill(&p, erased, images, &kernels, &steps);
     launch_steps(&steps);
     compare_pictures(s, &p, kind, &kernels);
     CHECK(memcmp(dummy.out, kernels.out, (size_t)(o.image_bytes * s->n)) == 0);
@@ -178,7 +178,7 @@ static void compare(const shape *s, stk_op_kind kind, uint32_t n_boxes, stk_eras
 }
 
 enum { N_SHAPES = sizeof SHAPES / sizeof SHAPES[0] };
-static const stk_mixing NOT = {.share = 1};
+static const stk_mixing *const NOT = NULL;
 
 static void every_operation(void)
 {
@@ -191,19 +191,31 @@ static void many_operations(void)
     for (int i = 0; i < N_SHAPES; i++) compare(&SHAPES[i], STK_OP_IDENTITY, 0, STK_ERASE_CONSTANT, NOT);
 }
 
+/* Each sample with the one before it, by shares; with the next one but one, by boxes; or any of both, and some not. */
+static void choose_mixing(const shape *s, int way, stk_mixing *out)
+{
+    const uint32_t n = s->n / s->n_views;
+    for (uint32_t i = 0; i < n; i++) {
+        stk_rng rng = stk_rng_for(3, i, s->width, (uint32_t)way, 0, STK_PURPOSE_CROP);
+        const bool cut = way == 1 || (way == 2 && stk_rng_below(&rng, 2) == 0);
+        const int32_t width = (int32_t)stk_rng_below(&rng, s->width + 1), height = (int32_t)stk_rng_below(&rng, s->height + 1);
+        out[i] = (stk_mixing){.partner = way == 0 ? (i + n - 1) % n : way == 1 ? (i + 2) % n : (uint32_t)stk_rng_below(&rng, n),
+                              .cut = cut, .share = (double)(float)stk_rng_double(&rng)};
+        out[i].box = (stk_box){(int32_t)stk_rng_below(&rng, s->width - (uint64_t)width + 1),
+                               (int32_t)stk_rng_below(&rng, s->height - (uint64_t)height + 1), width, height};
+    }
+}
+
 static void finishing(void)
 {
     for (int i = 0; i < N_SHAPES; i++)
         for (int v = STK_ERASE_CONSTANT; v <= STK_ERASE_COLOR; v++)
-            for (uint32_t boxes = 0; boxes <= 2; boxes++) {
-                const shape *s = &SHAPES[i];
-                const uint32_t samples = s->n / s->n_views;
-                const stk_mixing mixup = {.shift = samples > 1 ? samples - 1 : 0, .share = (double)0.3f};
-                const stk_mixing cut = {.shift = samples > 1, .cut = true, .share = 0.75,
-                                        .box = {(int32_t)s->width / 3, 0, (int32_t)(s->width + 1) / 2, (int32_t)s->height}};
-                compare(s, STK_OP_INVERT, boxes, (stk_erase_value)v, mixup);
-                compare(s, STK_OP_INVERT, boxes, (stk_erase_value)v, cut);
-            }
+            for (uint32_t boxes = 0; boxes <= 2; boxes++)
+                for (int way = 0; way < 3; way++) {
+                    stk_mixing mixings[16];
+                    choose_mixing(&SHAPES[i], way, mixings);
+                    compare(&SHAPES[i], STK_OP_INVERT, boxes, (stk_erase_value)v, mixings);
+                }
 }
 
 /* Blocks of another size, and planes that blurs must take turns with. */

@@ -266,16 +266,18 @@ static void every_way_to_mix(void)
         {.cutmix_alpha = 1, .probability = 1, .switch_probability = 0.5},
         {.mixup_alpha = 1, .cutmix_alpha = 1, .probability = 0.7, .switch_probability = 0.5},
     };
-    for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
+    for (size_t i = 0; i < 3 * sizeof mixes / sizeof mixes[0]; i++) {
         stk_step s[3];
-        compare_everywhere("mix alone", NULL, 0, mixes[i]);
+        stk_mix mix = mixes[i / 3];
+        mix.mode = (stk_mix_mode)(i % 3);
+        compare_everywhere("mix alone", NULL, 0, mix);
         set_jitter(&s[0]);
         s[0].views = 5; /* the first and the third */
         stk_step_init(&s[1], STK_STEP_TRIVIAL_AUGMENT);
-        for (int v = STK_ERASE_CONSTANT; v <= STK_ERASE_COLOR; v++) {
+        for (int v = STK_ERASE_CONSTANT; v <= STK_ERASE_COLOR && mix.mode == STK_MIX_BATCH; v++) {
             set_erase(&s[2], (stk_erase_value)v, 3);
             if (v == STK_ERASE_CONSTANT) s[2].erase_constant[2] = 3; /* what is mixed must be finite */
-            compare_everywhere("mix behind steps", s, 3, mixes[i]);
+            compare_everywhere("mix behind steps", s, 3, mix);
         }
     }
 }
@@ -293,7 +295,12 @@ static void bad_records_stay_zero(void)
     s[0].op = STK_OP_INVERT;
     set_erase(&s[1], STK_ERASE_PIXEL, 2);
     const stk_mix both = {.mixup_alpha = 1, .cutmix_alpha = 1, .probability = 1, .switch_probability = 0.5};
-    for (uint32_t f = 0; f < 5; f++) compare("bad records", bad, f, s, 2, both);
+    for (uint32_t f = 0; f < 5; f++)
+        for (int mode = STK_MIX_BATCH; mode <= STK_MIX_PAIR; mode++) {
+            stk_mix mix = both;
+            mix.mode = (stk_mix_mode)mode;
+            compare("bad records", bad, f, s, 2, mix);
+        }
     stk_dataset_close(&bad);
 }
 

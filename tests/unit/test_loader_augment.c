@@ -143,7 +143,11 @@ static void elements_and_pairs(void)
                     unequal += b->shares[e] != b->shares[0];
                 }
                 CHECK(mode != STK_MIX_PAIR || alone == n % 2);
-                CHECK(b->mixing.shift == 0);
+                for (uint32_t i = 0; i < n; i++) {
+                    const stk_mixing *x = &b->mixings[i];
+                    CHECK(b->labels2[i * 2] == b->labels[x->partner * 2] && b->shares[i * 2] == (float)x->share);
+                    CHECK(mode != STK_MIX_PAIR || b->mixings[x->partner].partner == i);
+                }
                 stk_batch_release(b);
             }
             CHECK(unequal > N / 4);
@@ -201,25 +205,34 @@ static void refused(void)
     refuse(&o, "probability");
     o.transform.mix = (stk_mix){.mixup_alpha = 1, .mode = (stk_mix_mode)3};
     refuse(&o, "mode 3");
-    o.transform.mix.mode = STK_MIX_PAIR;
-    o.gather = true;
-    stk_loader *l = NULL;
-    CHECK_STATUS(stk_loader_open(dataset, &o, &l, &error), STK_ERR_UNSUPPORTED);
 }
 
 /* ---- Batches for a consumer that takes the steps by itself. */
 
+static void compare_mixings(const stk_batch *a, const stk_batch *b, uint32_t n_views)
+{
+    CHECK(memcmp(a->labels2, b->labels2, a->n * sizeof *a->labels2) == 0);
+    CHECK(memcmp(a->shares, b->shares, a->n * sizeof *a->shares) == 0);
+    for (uint32_t e = 0; e < b->n; e++) {
+        const stk_mixing *x = &a->mixings[e / n_views], *y = &b->mixings[e / n_views];
+        CHECK(x->partner == y->partner && x->cut == y->cut && x->share == y->share && x->box.width == y->box.width);
+        CHECK(b->labels2[e] == b->labels[y->partner * n_views] && b->shares[e] == (float)y->share);
+        CHECK(y->partner != e / n_views || y->share == 1);
+    }
+}
+
 static void gathered_batches_say_how_they_are_mixed(void)
 {
     stk_step s[MOST];
-    for (int views = 1; views <= 2; views++) {
+    for (uint32_t k = 0; k < 6; k++) {
         stk_loader_options o = options_for(2, 8);
         stk_loader *pixels = NULL, *gathered = NULL;
-        o.n_views = (uint32_t)views;
+        o.n_views = 1 + k % 2;
         o.transform.steps = s;
         o.transform.n_steps = 1;
         stk_step_init(&s[0], STK_STEP_TRIVIAL_AUGMENT);
-        o.transform.mix = (stk_mix){.mixup_alpha = 1, .cutmix_alpha = 1, .probability = 0.9, .switch_probability = 0.5};
+        o.transform.mix = (stk_mix){.mode = (stk_mix_mode)(k / 2), .mixup_alpha = 1, .cutmix_alpha = 1, .probability = 0.9,
+                                    .switch_probability = 0.5};
         CHECK_OK(stk_loader_open(dataset, &o, &pixels, &error));
         o.gather = true;
         CHECK_OK(stk_loader_open(dataset, &o, &gathered, &error));
@@ -227,13 +240,7 @@ static void gathered_batches_say_how_they_are_mixed(void)
             stk_batch *a = NULL, *b = NULL;
             CHECK_OK(stk_loader_next(pixels, -1, &a, &error));
             CHECK_OK(stk_loader_next(gathered, -1, &b, &error));
-            CHECK(memcmp(a->labels2, b->labels2, a->n * sizeof *a->labels2) == 0);
-            CHECK(memcmp(a->shares, b->shares, a->n * sizeof *a->shares) == 0);
-            CHECK(a->mixing.shift == b->mixing.shift && a->mixing.cut == b->mixing.cut);
-            for (uint32_t e = 0; e < b->n && b->mixing.shift != 0; e++) {
-                uint32_t n = b->n / o.n_views, partner = (e / o.n_views + b->mixing.shift) % n * o.n_views;
-                CHECK(b->labels2[e] == b->labels[partner] && b->shares[e] == (float)b->mixing.share);
-            }
+            compare_mixings(a, b, o.n_views);
             stk_batch_release(a);
             stk_batch_release(b);
         }
