@@ -57,7 +57,7 @@ class Writer:
         version: of map, any text: results are kept in map_cache and found again, by the sample's content and this
             text, by the next Writer. Change it when map changes. None: nothing is kept.
         map_cache: that file (SQLite); default: path with ".mapcache" behind.
-        map_cache_max: its size in bytes, or "20GiB"; at the Writer's end results go that were not used for longest.
+        map_cache_max: its size in bytes, or "20GiB"; at the end results go that were not used for longest.
         metadata: JSON data that joins ``ds.metadata``.
         on_bad, on_damaged: as in :func:`stoker.pack`, but "fail" by default: every sample added is in the output.
 
