@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "codec/pixel_ops.h"
+#include "common/op_values.h"
 
 /* Pixels at a time where channels are taken apart: the lines stay in the first-level cache. */
 enum { STK_ROWS_BLOCK = 512 };
@@ -18,11 +19,6 @@ typedef struct stk_affine {
     double m[6];
     uint8_t fill[4];
 } stk_affine;
-
-/* A box blur along one axis: 2 radius + 1 elements count whole, the two beyond them in part; in 2^-24. */
-typedef struct stk_box_weights {
-    uint32_t radius, whole, part;
-} stk_box_weights;
 
 enum { STK_BOX_LANES = 64 };
 

@@ -78,3 +78,23 @@ void stk_op_gaussian(uint32_t n, double sigma, float *weights)
     }
     for (uint32_t k = 0; k < n; k++) weights[k] = (float)(all[k] / sum);
 }
+
+/* _gaussian_blur_radius, its numbers in the same types. */
+static float box_radius(float radius)
+{
+    float sigma2 = radius * radius / STK_BOX_PASSES;
+    float length = (float)sqrt(12.0 * (double)sigma2 + 1.0);
+    float whole = (float)floor(((double)length - 1.0) / 2.0);
+    float part = (2 * whole + 1) * (whole * (whole + 1) - 3 * sigma2);
+    part /= 6 * (sigma2 - (whole + 1) * (whole + 1));
+    return whole + part;
+}
+
+bool stk_op_box(float radius, stk_box_weights *w)
+{
+    const float box = box_radius(radius);
+    w->radius = (uint32_t)box;
+    w->whole = (uint32_t)((float)(1u << 24) / (box * 2 + 1));
+    w->part = ((1u << 24) - (w->radius * 2 + 1) * w->whole) / 2;
+    return box != 0;
+}

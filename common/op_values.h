@@ -31,4 +31,14 @@ enum { STK_BLUR_MAX = 255 };
 /* exp(-x^2 / 2 sigma^2), scaled to sum 1, as floats; n <= STK_BLUR_MAX. */
 void stk_op_gaussian(uint32_t n, double sigma, float *weights);
 
+/* A box blur along one axis: 2 radius + 1 elements count whole, the two beyond them in part; in 2^-24. */
+typedef struct stk_box_weights {
+    uint32_t radius, whole, part;
+} stk_box_weights;
+
+enum { STK_BOX_PASSES = 3 }; /* along either axis, of ImageFilter.GaussianBlur */
+
+/* The boxes that stand for a Gaussian blur of this radius (BoxBlur.c); false: it changes nothing. */
+bool stk_op_box(float radius, stk_box_weights *weights);
+
 #endif

@@ -49,19 +49,6 @@ bool stk_transform_has_steps(const stk_transform *t)
     return t->n_steps > 0 || t->mix.mixup_alpha > 0 || t->mix.cutmix_alpha > 0;
 }
 
-static bool is_box_blur(const stk_step *s)
-{
-    return (s->kind == STK_STEP_OP && s->op == STK_OP_BOX_BLUR) ||
-           (s->kind == STK_STEP_AUTO_AUGMENT && s->policy == STK_POLICY_TIMM_3A);
-}
-
-const char *stk_device_lacks_steps(const stk_transform *t)
-{
-    for (uint32_t k = 0; t->steps != NULL && k < t->n_steps; k++)
-        if (is_box_blur(&t->steps[k])) return "the GPU has no kernel for Pillow's Gaussian blur (ThreeAugment)";
-    return NULL;
-}
-
 /* As the loader decides: the selection's first record that can be looked at tells. */
 static bool begins_with_array(const stk_dataset *dataset, const stk_loader_options *o)
 {
@@ -79,11 +66,6 @@ void stk_choose_by_records(stk_uploader *u)
     if (begins_with_array(u->dataset, &u->loader_options)) {
         snprintf(u->decode_text, sizeof u->decode_text, "none: arrays are copied as they are");
         return; /* nothing to gather, nothing to measure */
-    }
-    const char *lack = stk_device_lacks_steps(&u->loader_options.transform);
-    if (lack != NULL) {
-        snprintf(u->decode_text, sizeof u->decode_text, "cpu: %s", lack);
-        return;
     }
     bool can = device_can_decode(u->dataset);
     const bool unasked = u->options.decode == STK_DECODE_AUTO && !auto_takes_steps &&

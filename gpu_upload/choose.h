@@ -20,9 +20,6 @@ bool stk_choose_side(const stk_gpu_costs *costs, char *text, size_t text_size);
 /* Whether there is more to do than crop, resize, flip and normalise. */
 bool stk_transform_has_steps(const stk_transform *transform);
 
-/* What of the transform no kernel does, as a clause; NULL: nothing. */
-const char *stk_device_lacks_steps(const stk_transform *transform);
-
 /* What the data set and the options alone say: sets u->gather, u->decode_text and u->measures. */
 void stk_choose_by_records(struct stk_uploader *u);
 

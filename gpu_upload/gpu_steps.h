@@ -34,6 +34,7 @@ enum {
     STK_GPU_OP_BILINEAR, /* `m` */
     STK_GPU_OP_BICUBIC,
     STK_GPU_OP_SHARPNESS, /* alpha */
+    STK_GPU_OP_BOX,       /* `box`: one pass of Pillow's Gaussian blur */
     /* Through a plane of floats. */
     STK_GPU_OP_BLUR
 };
@@ -58,6 +59,9 @@ typedef struct stk_gpu_op {
     union {
         double m[6];
         int64_t fixed[6];
+        struct {
+            uint32_t radius, whole, part, down; /* down: 1: along the columns */
+        } box;
     } map;
 } stk_gpu_op;
 

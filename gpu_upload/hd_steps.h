@@ -167,6 +167,23 @@ STK_HD void stk_hd_sharpen(const stk_gpu_op *op, const uint8_t *from, const stk_
                         : stk_px_blend(stk_px_smooth(here - pitch + c, here + c, here + pitch + c, (int32_t)n), here[c], op->alpha);
 }
 
+/* One pass of a box blur: 2 radius + 1 pixels whole, the two beyond in part; the border's pixels go on outside. */
+STK_HD void stk_hd_box(const stk_gpu_op *op, const uint8_t *from, const stk_gpu_output *o, uint32_t x, uint32_t y, uint8_t *out)
+{
+    const uint32_t n = o->channels, pitch = o->width * n, down = op->map.box.down;
+    const int32_t at = (int32_t)(down ? y : x), radius = (int32_t)op->map.box.radius;
+    const uint32_t size = down ? o->height : o->width, step = down ? pitch : n;
+    const uint8_t *line = from + (down ? (uint64_t)x * n : (uint64_t)y * pitch);
+    const uint8_t *before = line + (uint64_t)stk_hd_inside(at - radius - 1, size) * step;
+    const uint8_t *behind = line + (uint64_t)stk_hd_inside(at + radius + 1, size) * step;
+    for (uint32_t c = 0; c < n; c++) {
+        uint32_t sum = 0;
+        for (int32_t k = -radius; k <= radius; k++) sum += line[(uint64_t)stk_hd_inside(at + k, size) * step + c];
+        sum = sum * op->map.box.whole + ((uint32_t)before[c] + behind[c]) * op->map.box.part;
+        out[c] = (uint8_t)((sum + (1u << 23)) >> 24);
+    }
+}
+
 /* Pixel (x, y) of the picture that an operation of class MOVED makes of `from`. */
 STK_HD void stk_hd_moved(const stk_gpu_op *op, const uint8_t *from, const stk_gpu_output *o, uint32_t x, uint32_t y, uint8_t *out)
 {
@@ -174,6 +191,10 @@ STK_HD void stk_hd_moved(const stk_gpu_op *op, const uint8_t *from, const stk_gp
     stk_hd_place p;
     if (op->kind == STK_GPU_OP_SHARPNESS) {
         stk_hd_sharpen(op, from, o, x, y, out);
+        return;
+    }
+    if (op->kind == STK_GPU_OP_BOX) {
+        stk_hd_box(op, from, o, x, y, out);
         return;
     }
     if (op->kind == STK_GPU_OP_BILINEAR || op->kind == STK_GPU_OP_BICUBIC) {

@@ -9,6 +9,9 @@
 /* Planes of floats are four pictures large: blurs of a round take turns when they would need more than this. */
 enum { ALIGN = 256, PLANES_BYTES = 128 << 20 };
 
+/* A Gaussian blur of Pillow's is several operations here, one a pass. */
+enum { PASSES = 2 * STK_BOX_PASSES, MOST_ROUNDS = STK_DRAWN_OPS_MAX * PASSES };
+
 /* The round and class of a drawn operation: what it is sorted by. */
 typedef uint32_t place;
 
@@ -125,6 +128,18 @@ static stk_status choose_blur(stk_steps_plan *p, stk_gpu_op *op, const stk_pixel
     return stk_buffer_append(&p->weights, down, op->kernel_height * sizeof *down, error);
 }
 
+/* The first of its passes. */
+static bool choose_box(stk_gpu_op *op, const stk_pixel_op *drawn)
+{
+    stk_box_weights w;
+    if (!stk_op_box((float)drawn->value, &w)) return false;
+    op->kind = STK_GPU_OP_BOX;
+    op->map.box.radius = w.radius;
+    op->map.box.whole = w.whole;
+    op->map.box.part = w.part;
+    return true;
+}
+
 static void set(stk_gpu_op *op, uint32_t kind, uint32_t whole)
 {
     op->kind = kind;
@@ -170,7 +185,7 @@ static stk_status choose_op(stk_steps_plan *p, const stk_pixel_op *drawn, stk_gp
     case STK_OP_EQUALIZE: op->kind = STK_GPU_OP_EQUALIZE; break;
     case STK_OP_FLIP_VERTICAL: set_fixed(op, (const int64_t[6]){65536, 0, 0, 0, -65536, (height - 1) * 65536}); break;
     case STK_OP_BLUR: return choose_blur(p, op, drawn, error);
-    case STK_OP_BOX_BLUR: return stk_fail(error, STK_ERR_INTERNAL, "a step without a kernel came to the device");
+    case STK_OP_BOX_BLUR: *on = choose_box(op, drawn); break;
     }
     return STK_OK;
 }
@@ -179,7 +194,7 @@ static uint32_t class_of(uint32_t kind)
 {
     return kind <= STK_GPU_OP_EQUALIZE    ? STK_GPU_CLASS_COUNTED
            : kind <= STK_GPU_OP_HUE       ? STK_GPU_CLASS_POINT
-           : kind <= STK_GPU_OP_SHARPNESS ? STK_GPU_CLASS_MOVED
+           : kind <= STK_GPU_OP_BOX       ? STK_GPU_CLASS_MOVED
                                           : STK_GPU_CLASS_BLURRED;
 }
 
@@ -197,24 +212,38 @@ void stk_steps_plan_begin(stk_steps_plan *p, uint32_t n, const stk_gpu_output *o
     p->moves = false;
 }
 
+/* The entry's picture on its way: in which of its two places, and how many rounds it has behind it. */
+typedef struct picture {
+    uint64_t places[2];
+    uint32_t at, round;
+} picture;
+
+static stk_status add_op(stk_steps_plan *p, stk_gpu_op *op, picture *where, stk_error *error)
+{
+    const uint32_t class = class_of(op->kind);
+    const place sorted = where->round++ * STK_GPU_CLASSES + class;
+    op->from = where->places[where->at];
+    if (class == STK_GPU_CLASS_MOVED) where->at ^= 1;
+    op->to = where->places[where->at];
+    p->moves |= class == STK_GPU_CLASS_MOVED;
+    STK_TRY(stk_buffer_append(&p->places, &sorted, sizeof sorted, error));
+    return stk_buffer_append(&p->drawn, op, sizeof *op, error);
+}
+
 static stk_status add_ops(stk_steps_plan *p, const stk_drawn_steps *drawn, stk_gpu_entry *entry, stk_error *error)
 {
-    const uint64_t here[2] = {p->n_added * p->image_bytes, ((uint64_t)p->n + p->n_added) * p->image_bytes};
-    uint32_t round = 0, at = 0; /* which of the two the picture is in */
+    picture where = {.places = {p->n_added * p->image_bytes, ((uint64_t)p->n + p->n_added) * p->image_bytes}};
     for (uint32_t k = 0; k < drawn->n_ops; k++) {
         stk_gpu_op op = {.kind = 0};
         bool on;
         STK_TRY(choose_op(p, &drawn->ops[k], &op, &on, error));
-        if (!on) continue;
-        const uint32_t class = class_of(op.kind);
-        op.from = here[at];
-        if (class == STK_GPU_CLASS_MOVED) at ^= 1;
-        op.to = here[at];
-        p->moves |= class == STK_GPU_CLASS_MOVED;
-        STK_TRY(stk_buffer_append(&p->places, &(place){round++ * STK_GPU_CLASSES + class}, sizeof(place), error));
-        STK_TRY(stk_buffer_append(&p->drawn, &op, sizeof op, error));
+        const uint32_t times = !on ? 0 : op.kind == STK_GPU_OP_BOX ? PASSES : 1;
+        for (uint32_t i = 0; i < times; i++) {
+            if (op.kind == STK_GPU_OP_BOX) op.map.box.down = i >= STK_BOX_PASSES; /* rows come first */
+            STK_TRY(add_op(p, &op, &where, error));
+        }
     }
-    entry->picture = here[at];
+    entry->picture = where.places[where.at];
     return STK_OK;
 }
 
@@ -280,7 +309,7 @@ static stk_status count_rounds(stk_steps_plan *p, uint32_t *starts, uint32_t *n_
 
 static stk_status sort_ops(stk_steps_plan *p, stk_error *error)
 {
-    uint32_t starts[STK_DRAWN_OPS_MAX * STK_GPU_CLASSES] = {0}, n_rounds;
+    uint32_t starts[MOST_ROUNDS * STK_GPU_CLASSES] = {0}, n_rounds;
     const place *places = (const place *)(const void *)p->places.data;
     const stk_gpu_op *drawn = (const stk_gpu_op *)(const void *)p->drawn.data;
     const size_t n = p->places.n_bytes / sizeof *places;

@@ -336,9 +336,6 @@ stk_status stk_uploader_open(const stk_dataset *dataset, const stk_loader_option
     if (options->struct_size != sizeof *options || loader_options == NULL ||
         loader_options->struct_size != sizeof *loader_options)
         return stk_fail(error, STK_ERR_ARGUMENT, "options were not filled by their _init function of this version");
-    const char *lack = stk_device_lacks_steps(&loader_options->transform);
-    if (options->decode == STK_DECODE_GPU && lack != NULL)
-        return stk_fail(error, STK_ERR_UNSUPPORTED, "%s; leave decode at auto, and the CPU does it", lack);
     stk_uploader *u = calloc(1, sizeof *u);
     if (u == NULL) return stk_fail_memory(error, "the uploader");
     init_locks(u);

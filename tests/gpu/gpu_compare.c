@@ -94,6 +94,7 @@ static void add_points(recipe *r)
     add_op(r, STK_OP_SHARPNESS, 0, 3);
     add_op(r, STK_OP_FLIP_VERTICAL, 0, 0);
     add_op(r, STK_OP_GRAYSCALE, 0, 0)->probability = 0.1;
+    add_op(r, STK_OP_BOX_BLUR, 0.1, 5)->probability = 0.3;
 }
 
 static void add_moves(recipe *r, stk_filter filter)
@@ -159,7 +160,7 @@ static void make_recipe(const char *name, recipe *r)
 
 static const char *const RECIPES[] = {
     "points", "moves", "bilinear moves", "bicubic moves", "color jitter", "blur", "blur 255 wide", "RandAugment", "TrivialAugment",
-    "policy 0", "policy 1", "policy 2", "policy 3", "policy 4", "policy 5", "policy 6", "timm rand", "erase constants",
+    "policy 0", "policy 1", "policy 2", "policy 3", "policy 4", "policy 5", "policy 6", "policy 7", "timm rand", "erase constants",
     "erase pixels", "erase colors", "mixup", "cutmix", "mix by element", "mix by pair", "everything",
 };
 

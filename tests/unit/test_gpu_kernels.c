@@ -55,12 +55,12 @@ static double between(stk_rng *rng, double low, double high) { return low + (hig
 static void draw_op(stk_rng *rng, stk_op_kind kind, stk_pixel_op *op)
 {
     static const stk_filter filters[3] = {STK_FILTER_NEAREST, STK_FILTER_BILINEAR, STK_FILTER_BICUBIC};
-    static const double ranges[STK_OP_FLIP_VERTICAL + 1][2] = {
+    static const double ranges[STK_OP_BOX_BLUR + 1][2] = {
         [STK_OP_SHEAR_X] = {-2, 2},     [STK_OP_SHEAR_Y] = {-2, 2},      [STK_OP_TRANSLATE_X] = {-40, 40},
         [STK_OP_TRANSLATE_Y] = {-40, 40}, [STK_OP_ROTATE] = {-300, 400},   [STK_OP_BRIGHTNESS] = {0, 3},
         [STK_OP_SATURATION] = {0, 3},   [STK_OP_CONTRAST] = {0, 3},      [STK_OP_SHARPNESS] = {0, 3},
         [STK_OP_POSTERIZE] = {0, 8.9},  [STK_OP_SOLARIZE] = {-10, 270},  [STK_OP_HUE] = {-0.5, 0.5},
-        [STK_OP_BLUR] = {0.2, 4},       [STK_OP_SOLARIZE_ADD] = {0, 255},
+        [STK_OP_BLUR] = {0.2, 4},       [STK_OP_SOLARIZE_ADD] = {0, 255}, [STK_OP_BOX_BLUR] = {0, 9},
     };
     *op = (stk_pixel_op){.kind = kind, .value = between(rng, ranges[kind][0], ranges[kind][1]),
                          .filter = filters[stk_rng_below(rng, 3)], .fill = {7, 77, 177}, .kernel_width = 5, .kernel_height = 9};
@@ -75,7 +75,7 @@ static void draw_steps(const shape *s, uint32_t entry, stk_op_kind kind, uint32_
     stk_rng rng = stk_rng_for(2, (uint64_t)kind, entry, s->width, 0, STK_PURPOSE_CROP);
     out->n_ops = kind == STK_OP_IDENTITY ? (uint32_t)stk_rng_below(&rng, 9) : 1;
     for (uint32_t k = 0; k < out->n_ops; k++)
-        draw_op(&rng, kind == STK_OP_IDENTITY ? (stk_op_kind)(1 + stk_rng_below(&rng, STK_OP_FLIP_VERTICAL)) : kind, &out->ops[k]);
+        draw_op(&rng, kind == STK_OP_IDENTITY ? (stk_op_kind)(1 + stk_rng_below(&rng, STK_OP_BOX_BLUR)) : kind, &out->ops[k]);
     out->n_boxes = n_boxes;
     for (uint32_t b = 0; b < n_boxes; b++) {
         stk_box *box = &out->boxes[b];
@@ -182,7 +182,7 @@ static const stk_mixing *const NOT = NULL;
 
 static void every_operation(void)
 {
-    for (int k = STK_OP_SHEAR_X; k <= STK_OP_FLIP_VERTICAL; k++)
+    for (int k = STK_OP_SHEAR_X; k <= STK_OP_BOX_BLUR; k++)
         for (int i = 0; i < N_SHAPES; i++) compare(&SHAPES[i], (stk_op_kind)k, 0, STK_ERASE_CONSTANT, NOT);
 }
 

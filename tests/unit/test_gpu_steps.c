@@ -157,6 +157,8 @@ static const struct {
     {"grayscale", STK_OP_GRAYSCALE, 0, 0},
     {"solarize add", STK_OP_SOLARIZE_ADD, 0, 255},
     {"flip vertical", STK_OP_FLIP_VERTICAL, 0, 0},
+    {"box blur", STK_OP_BOX_BLUR, 0, 12},
+    {"box blur by 0", STK_OP_BOX_BLUR, 0, 0},
 };
 
 /* Before it one that leaves narrow histograms, behind it one that reads where it wrote. */
@@ -224,7 +226,7 @@ static void every_policy(void)
     stk_step_init(&s, STK_STEP_TRIVIAL_AUGMENT);
     s.filter = STK_FILTER_BILINEAR;
     compare_everywhere("TrivialAugment", &s, 1, NO_MIX);
-    for (int p = 0; p <= STK_POLICY_TIMM_ORIGINALR; p++) {
+    for (int p = 0; p <= STK_POLICY_TIMM_3A; p++) {
         stk_step_init(&s, STK_STEP_AUTO_AUGMENT);
         s.policy = (stk_policy)p;
         s.mixed_filters = p % 2 == 1;
