@@ -88,9 +88,13 @@ static int skip(extract_run *r, uint64_t number, const char *name, const char *r
     return CLI_OK;
 }
 
-static bool is_full(int error)
+/* What meets every record alike ends the run: the disk is full, say. */
+static bool ends_all(int error)
 {
-    return error == ENOSPC || error == EDQUOT || error == EROFS || error == EIO || error == ENOMEM;
+    static const int all[] = {ENOSPC, EDQUOT, EFBIG, EROFS, EIO, EMFILE, ENFILE, ENOMEM};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (error == all[i]) return true;
+    return false;
 }
 
 /* Two records of one path (a file that was appended twice, "a" and "a.png" as PNG files): both are written, the second
@@ -133,7 +137,7 @@ static int extract_one(extract_run *r, uint64_t number)
     case SAFE_EXISTS: return skip(r, number, name, "another file of that name exists; --force overwrites it");
     default: break;
     }
-    if (is_full(errno)) return cli_error(q->command, "%s/%s: %s", q->folder, name, strerror(errno));
+    if (ends_all(errno)) return cli_error(q->command, "%s/%s: %s", q->folder, name, strerror(errno));
     return skip(r, number, name, strerror(errno));
 }
 

@@ -24,7 +24,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 
 static void remove_tree(const char *path)
 {
-    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    (void)nftw(path, remove_entry, 1, FTW_DEPTH | FTW_PHYS); /* one descriptor: there may be no more */
 }
 
 /* Is it <base>.tmp.<pid>? */
@@ -94,8 +94,8 @@ static int export_new(extract_request *q, const char *out, extract_counts *count
         code = cli_error(q->command, "%s: cannot finish the folder: %s", out, strerror(errno));
         good = false;
     }
-    if (!good) remove_tree(temporary);
     if (q->folder_fd >= 0) close(q->folder_fd);
+    if (!good) remove_tree(temporary);
     return tell_interrupt(q, code, counts);
 }
 

@@ -2,6 +2,7 @@
  *
  * stoker: the command table. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of write(), which is told and cleared up */
     int code = run(argc, argv);
     /* Output that could not be written (a full disk behind a redirection) is an error like any other. */
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -9,7 +9,6 @@ cp x.stk before
 cp "$DATA"/clothing/hat/*.jpg src/cat
 # A limit on file size stands in for a full disk: the write fails the same way.
 (
-    trap '' XFSZ
     ulimit -f 64
     stoker pack -q --force --encode keep src x.stk
 )
@@ -19,3 +18,19 @@ find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort
 stoker pack -q --force --encode keep src x.stk
 echo "exit $?"
 find . -mindepth 1 -maxdepth 1 ! -name "*report*" -printf "%P\n" | sort
+
+# So do other commands, in a few words and without leaving anything.
+stoker pack -q --encode raw src raw.stk
+limited() { (
+    ulimit "$1" "$2"
+    shift 2
+    stoker "$@" >/dev/null
+    echo "exit $?"
+); }
+for out in o.tar o.h5 o.d; do limited -f 16 export raw.stk $out; done
+limited -f 16 extract raw.stk o.e
+limited -f 16 stage --to . raw.stk
+limited -n 5 extract x.stk o.n
+limited -n 5 export x.stk o.n2
+find . -name 'o.*' -type f
+find . -name '*.tmp.*'
