@@ -37,7 +37,8 @@ static stk_status run_one(const stk_row_ops *rows, const stk_picture *p, const s
     case STK_OP_SHEAR_Y:
     case STK_OP_TRANSLATE_X:
     case STK_OP_TRANSLATE_Y:
-    case STK_OP_ROTATE: return stk_op_affine(rows, p, op, scratch, error);
+    case STK_OP_ROTATE:
+    case STK_OP_AFFINE: return stk_op_affine(rows, p, op, scratch, error);
     case STK_OP_BRIGHTNESS: rows->blend_constant(0, (float)op->value, p->pixels, n_bytes); return STK_OK;
     case STK_OP_CONTRAST: stk_op_contrast(rows, p, (float)op->value); return STK_OK;
     case STK_OP_SATURATION:

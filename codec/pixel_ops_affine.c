@@ -124,8 +124,9 @@ static void nearest_double(const affine *a)
 
 static void nearest(const affine *a)
 {
-    if (a->m[1] == 0 && a->m[3] == 0) nearest_shift(a);
-    else if (stk_op_fits_fixed(a->m, a->p->width, a->p->height)) nearest_fixed(a);
+    bool upright = a->m[1] == 0 && a->m[3] == 0; /* ImagingScaleAffine adds positions up as nearest_double does */
+    if (upright && a->m[0] == 1 && a->m[4] == 1) nearest_shift(a);
+    else if (!upright && stk_op_fits_fixed(a->m, a->p->width, a->p->height)) nearest_fixed(a);
     else nearest_double(a);
 }
 
@@ -182,6 +183,7 @@ stk_status stk_op_affine(const stk_row_ops *rows, const stk_picture *p, const st
     case STK_OP_SHEAR_Y: a.m[3] = op->value; break;
     case STK_OP_TRANSLATE_X: a.m[2] = -op->value; break;
     case STK_OP_TRANSLATE_Y: a.m[5] = -op->value; break;
+    case STK_OP_AFFINE: memcpy(a.m, op->matrix, sizeof a.m); break;
     default:
         if (rotate_by_quarters(&a, angle)) return STK_OK;
         stk_op_rotation(p->width, p->height, angle, a.m);

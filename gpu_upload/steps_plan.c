@@ -99,6 +99,7 @@ static bool choose_affine(stk_gpu_op *op, const stk_pixel_op *drawn, uint32_t wi
     case STK_OP_SHEAR_Y: m[3] = drawn->value; break;
     case STK_OP_TRANSLATE_X: m[2] = -drawn->value; break;
     case STK_OP_TRANSLATE_Y: m[5] = -drawn->value; break;
+    case STK_OP_AFFINE: memcpy(m, drawn->matrix, sizeof m); break;
     default:
         if (angle == 0) return false;
         if (choose_quarters(op, angle, width, height)) return true;
@@ -159,7 +160,8 @@ static stk_status choose_op(stk_steps_plan *p, const stk_pixel_op *drawn, stk_gp
     case STK_OP_SHEAR_Y:
     case STK_OP_TRANSLATE_X:
     case STK_OP_TRANSLATE_Y:
-    case STK_OP_ROTATE: *on = choose_affine(op, drawn, o->width, o->height); break;
+    case STK_OP_ROTATE:
+    case STK_OP_AFFINE: *on = choose_affine(op, drawn, o->width, o->height); break;
     case STK_OP_BRIGHTNESS: op->kind = STK_GPU_OP_BRIGHTNESS; break;
     case STK_OP_CONTRAST: op->kind = STK_GPU_OP_CONTRAST; break;
     case STK_OP_SATURATION:

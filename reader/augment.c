@@ -29,6 +29,7 @@ void stk_step_init(stk_step *step, stk_step_kind kind)
         .filter = STK_FILTER_NEAREST,
         .area = {0.02, 0.33},
         .aspect = {0.3, 3.3},
+        .scale = {1, 1},
         .n_boxes_min = 1,
         .n_boxes_max = 1,
     };
@@ -67,7 +68,7 @@ static bool op_value_fits(stk_op_kind op, const double *value)
 /* What is wrong with a step, or NULL. */
 static const char *fault_of(const stk_step *s, bool is_last)
 {
-    if (s->kind < STK_STEP_OP || s->kind > STK_STEP_ERASE) return "its kind is unknown";
+    if (s->kind < STK_STEP_OP || s->kind > STK_STEP_AFFINE) return "its kind is unknown";
     if (!is_share(s->probability) || !is_share(s->op_probability)) return "a probability must be 0 .. 1";
     if (s->filter != STK_FILTER_NEAREST && s->filter != STK_FILTER_BILINEAR && s->filter != STK_FILTER_BICUBIC)
         return "pixels are moved with nearest, bilinear or bicubic";
@@ -103,6 +104,7 @@ static const char *fault_of(const stk_step *s, bool is_last)
         return s->n_boxes_min >= 1 && s->n_boxes_min <= s->n_boxes_max && s->n_boxes_max <= STK_DRAWN_BOXES_MAX
                    ? NULL
                    : "boxes must be 1 <= min <= max <= 16";
+    case STK_STEP_AFFINE: return stk_affine_fault(s);
     default: return "its kind is unknown";
     }
 }
@@ -129,7 +131,7 @@ stk_status stk_augment_rule_init(stk_augment_rule *rule, const stk_transform *t,
 
 void stk_plan_add(stk_drawn_steps *plan, const stk_step *step, stk_rng *rng, stk_op_kind kind, double value)
 {
-    bool moves = kind >= STK_OP_SHEAR_X && kind <= STK_OP_ROTATE;
+    bool moves = (kind >= STK_OP_SHEAR_X && kind <= STK_OP_ROTATE) || kind == STK_OP_AFFINE;
     stk_filter filter = step->filter;
     if (moves && step->mixed_filters)
         filter = stk_rng_below(rng, 2) == 0 ? STK_FILTER_BILINEAR : STK_FILTER_BICUBIC;
@@ -208,6 +210,7 @@ static void draw_step(const stk_step *s, stk_rng *rng, uint32_t width, uint32_t 
         return;
     case STK_STEP_TIMM_RAND: stk_draw_timm_rand(s, rng, width, height, plan); return;
     case STK_STEP_ERASE: draw_boxes(s, rng, width, height, plan); return;
+    case STK_STEP_AFFINE: stk_draw_affine(s, rng, width, height, plan); return;
     }
 }
 

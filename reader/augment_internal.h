@@ -16,6 +16,9 @@ void stk_draw_rand_augment(const stk_step *step, stk_rng *rng, uint32_t width, u
 void stk_draw_trivial_augment(const stk_step *step, stk_rng *rng, stk_drawn_steps *plan);
 void stk_draw_auto_augment(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height,
                            stk_drawn_steps *plan);
+/* augment_affine.c. What is wrong with a step of STK_STEP_AFFINE, or NULL. */
+const char *stk_affine_fault(const stk_step *step);
+void stk_draw_affine(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan);
 /* augment_timm.c. */
 void stk_draw_timm_rand(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan);
 void stk_draw_timm_auto(const stk_step *step, stk_rng *rng, uint32_t width, uint32_t height, stk_drawn_steps *plan);

@@ -49,7 +49,8 @@ typedef enum stk_op_kind {
     STK_OP_BLUR = 17,         /* Gaussian: sigma in pixels */
     STK_OP_SOLARIZE_ADD = 18, /* timm's: value is added to bytes below 128 */
     STK_OP_FLIP_VERTICAL = 19, /* upside down; no value */
-    STK_OP_BOX_BLUR = 20       /* ImageFilter.GaussianBlur, which is three box blurs: radius in pixels, 0 .. 100 */
+    STK_OP_BOX_BLUR = 20,      /* ImageFilter.GaussianBlur, which is three box blurs: radius in pixels, 0 .. 100 */
+    STK_OP_AFFINE = 21         /* Image.transform(AFFINE) by a matrix; a step makes it (STK_STEP_AFFINE) */
 } stk_op_kind;
 
 /* One operation that a step came to, with its value (stk_op_kind tells what it means). */
@@ -59,6 +60,7 @@ typedef struct stk_pixel_op {
     stk_filter filter; /* kinds that move pixels: NEAREST, BILINEAR or BICUBIC */
     uint8_t fill[4];   /* likewise: colour of what comes from outside */
     uint32_t kernel_width, kernel_height; /* BLUR: odd */
+    double matrix[6]; /* AFFINE: pixel centre (x, y) comes from (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) */
 } stk_pixel_op;
 
 /* A step that is taken on each image after resampling and flipping, in the order given, before normalisation. What it
@@ -72,7 +74,8 @@ typedef enum stk_step_kind {
     STK_STEP_TRIVIAL_AUGMENT = 5, /* torchvision's TrivialAugmentWide: one operation, any of n_bins magnitudes */
     STK_STEP_AUTO_AUGMENT = 6,   /* torchvision's AutoAugment, and timm's: one of 25 pairs of operations */
     STK_STEP_TIMM_RAND = 7,      /* timm's RandAugment ("rand-m9-mstd0.5-inc1") */
-    STK_STEP_ERASE = 8           /* torchvision's and timm's RandomErasing: on the finished, normalised pixels; last */
+    STK_STEP_ERASE = 8,          /* torchvision's and timm's RandomErasing: on the finished, normalised pixels; last */
+    STK_STEP_AFFINE = 9          /* torchvision's RandomAffine about the centre, the size kept */
 } stk_step_kind;
 
 /* AutoAugment's learnt policies: torchvision's three, and timm's for ImageNet. */
@@ -98,7 +101,7 @@ typedef struct stk_step {
     stk_step_kind kind;
     double probability; /* 1; how often the step is taken at all (RandomApply), 0.5 for ERASE */
     stk_op_kind op;     /* OP */
-    double value[2];    /* OP: 0, 0; BLUR: 0.1, 2 */
+    double value[2];    /* OP: 0, 0; BLUR: 0.1, 2; AFFINE: degrees, 0, 0 */
     double brightness[2], contrast[2], saturation[2]; /* COLOR_JITTER: factors, 1, 1 (none) */
     double hue[2];                                    /* COLOR_JITTER: turns, 0, 0 (none), within -0.5 .. 0.5 */
     uint32_t kernel_width, kernel_height;             /* BLUR: 23, 23; odd, at most 255 */
@@ -118,6 +121,9 @@ typedef struct stk_step {
     stk_erase_value erase_value;     /* ERASE: CONSTANT */
     float erase_constant[3];         /* ERASE: 0; in the units of the batch: normalised, or levels of uint8. Random
                                         values in uint8 batches are the levels that would be normalised to them */
+    double translate[2];        /* AFFINE: 0, 0; at most this share of the width and of the height, either way */
+    double scale[2];            /* AFFINE: 1, 1; above 0 */
+    double shear_x[2], shear_y[2]; /* AFFINE: 0, 0; degrees, within -89 .. 89 */
     uint32_t views; /* 0 = all; else bit v: the step is taken on view v (of n_views), 0 .. 31 */
 } stk_step;
 

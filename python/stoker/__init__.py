@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         GaussianBlur,
         RandAugment,
         RandomAdjustSharpness,
+        RandomAffine,
         RandomAutocontrast,
         RandomEqualize,
         RandomErasing,
@@ -97,8 +98,8 @@ _NAMES = {
     "_pack": "PackIssue PackProgress PackReport pack",
     "_stage": "StageProgress StageReport evict stage",
     "_steps": (
-        "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAutocontrast RandomEqualize "
-        "RandomErasing RandomGrayscale RandomInvert RandomPosterize RandomRotation RandomSolarize "
+        "AutoAugment ColorJitter GaussianBlur RandAugment RandomAdjustSharpness RandomAffine RandomAutocontrast "
+        "RandomEqualize RandomErasing RandomGrayscale RandomInvert RandomPosterize RandomRotation RandomSolarize "
         "RandomVerticalFlip Step ThreeAugment TimmAugment TrivialAugmentWide"
     ),
     "_transforms": "AsStored Boxes Eval PadCrop Resize Train Transform",
@@ -166,6 +167,7 @@ __all__ = [
     "PadCrop",
     "RandAugment",
     "RandomAdjustSharpness",
+    "RandomAffine",
     "RandomAutocontrast",
     "RandomEqualize",
     "RandomErasing",

@@ -14,6 +14,7 @@ from stoker._steps import (
     GaussianBlur,
     RandAugment,
     RandomAdjustSharpness,
+    RandomAffine,
     RandomAutocontrast,
     RandomEqualize,
     RandomErasing,
@@ -193,12 +194,13 @@ def from_torchvision(compose: Any, *, strict: bool = False) -> Translated:
 
     Done in C: RandomResizedCrop, Resize with CenterCrop, Resize((h, w)), RandomCrop with padding,
     RandomHorizontalFlip; after these, before ToTensor: ColorJitter, RandomGrayscale, GaussianBlur, RandAugment,
-    TrivialAugmentWide, AutoAugment, RandomRotation, RandomVerticalFlip, RandomAutocontrast, RandomEqualize,
-    RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness, and RandomApply of one of them;
+    TrivialAugmentWide, AutoAugment, RandomRotation, RandomAffine, RandomVerticalFlip, RandomAutocontrast,
+    RandomEqualize, RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness, and RandomApply of one;
     ToTensor / PILToTensor / ToImage / ToDtype / ConvertImageDtype, Normalize; after these RandomErasing. From the
     first other step on, steps are called on the torch tensors of whole batches, and a warning names it;
-    strict=True makes that an error. Raises UnsupportedError, naming the step, where the images of a batch
-    would differ in size or the step cannot take tensors.
+    strict=True makes that an error. RandomPerspective is such a step: its matrix comes from LAPACK, whose last
+    bits are its own. Raises UnsupportedError, naming the step, where the images of a batch would differ in size or
+    the step cannot take tensors.
     """
     steps = _flatten(compose)
     reading = _Reading()
@@ -399,6 +401,20 @@ def _rotation(step: Any) -> Optional[Step]:
     return RandomRotation(tuple(step.degrees), _interpolation(step), fill_color(step.fill))
 
 
+def _affine(step: Any) -> Optional[Step]:
+    if getattr(step, "center", None) is not None:
+        return None
+    translate, scale = step.translate, step.scale
+    return RandomAffine(
+        tuple(step.degrees),
+        None if translate is None else tuple(translate),
+        None if scale is None else tuple(scale),
+        None if step.shear is None else tuple(step.shear),
+        _interpolation(step),
+        fill_color(step.fill),
+    )
+
+
 # torchvision's class -> our step, or None where it cannot be.
 _STEPS: dict[str, Callable[[Any], Optional[Step]]] = {
     "ColorJitter": _color_jitter,
@@ -412,6 +428,7 @@ _STEPS: dict[str, Callable[[Any], Optional[Step]]] = {
     ),
     "AutoAugment": _auto_augment,
     "RandomRotation": _rotation,
+    "RandomAffine": _affine,
     "RandomVerticalFlip": lambda s: RandomVerticalFlip(s.p),
     "RandomAutocontrast": lambda s: RandomAutocontrast(s.p),
     "RandomEqualize": lambda s: RandomEqualize(s.p),

@@ -435,6 +435,58 @@ class RandomRotation(_Moving):
         raw.op, raw.value = lib.STK_OP_ROTATE, self.degrees
 
 
+class RandomAffine(_Moving):
+    """torchvision's RandomAffine about the centre, the size kept.
+
+    degrees: as :class:`RandomRotation`'s, but clockwise, as there. translate: the largest shift as a share of the
+    width and of the height. scale: (lowest, highest) factor. shear: degrees along x, a strength or (lowest,
+    highest), or four numbers, two along x and two along y. Other arguments as RandAugment's.
+    """
+
+    def __init__(
+        self,
+        degrees: Range,
+        translate: Optional[tuple[float, float]] = None,
+        scale: Optional[tuple[float, float]] = None,
+        shear: Union[float, Sequence[float], None] = None,
+        interpolation: str = "nearest",
+        fill: Optional[Fill] = 0,
+        *,
+        p: float = 1.0,
+    ) -> None:
+        self._kind = lib.STK_STEP_AFFINE
+        both = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
+        self.degrees = _pair_of("degrees", both)
+        shares = (0.0, 0.0) if translate is None else tuple(float(v) for v in translate)
+        if len(shares) != 2 or not all(0 <= v <= 1 for v in shares):
+            raise ArgumentError(f"translate={translate!r}: give shares of the width and of the height, 0 ... 1")
+        self.translate = (shares[0], shares[1])
+        self.scale = (1.0, 1.0) if scale is None else _pair_of("scale", scale)
+        if not 1e-3 <= self.scale[0] <= self.scale[1] <= 1e3:
+            raise ArgumentError(f"scale={scale!r}: give (lowest, highest), within 0.001 ... 1000")
+        self.shear = _shear(shear)
+        self._moving(interpolation, fill)
+        self.p = probability("p", p)
+
+    def _fill(self, raw: Any) -> None:
+        super()._fill(raw)
+        raw.value, raw.translate, raw.scale = self.degrees, self.translate, self.scale
+        raw.shear_x, raw.shear_y = self.shear[:2], self.shear[2:]
+
+
+def _shear(shear: Union[float, Sequence[float], None]) -> tuple[float, float, float, float]:
+    if shear is None:
+        angles: tuple[float, ...] = (0.0, 0.0)
+    else:
+        angles = (-shear, shear) if isinstance(shear, (int, float)) else tuple(float(v) for v in shear)
+    whole = angles if len(angles) == 4 else (*angles, 0.0, 0.0)
+    if len(whole) != 4 or whole[0] > whole[1] or whole[2] > whole[3] or not all(-89 <= v <= 89 for v in whole):
+        raise ArgumentError(
+            f"shear={shear!r}: give one angle, two, or four (x, then y), within -89 ... 89 degrees"
+        )
+    return float(whole[0]), float(whole[1]), float(whole[2]), float(whole[3])
+
+
 # What transforms take for short
 
 

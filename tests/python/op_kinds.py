@@ -23,4 +23,5 @@ KINDS = [
     "solarize_add",
     "flip_vertical",
     "box_blur",
+    "affine",
 ]

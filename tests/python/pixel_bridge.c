@@ -21,7 +21,8 @@ BRIDGE void *bridge_open(stk_error *error);
 BRIDGE const char *bridge_family(void *ctx);
 BRIDGE int bridge_render(void *ctx, const int32_t *p, const uint8_t *data, size_t n_bytes, uint8_t *out,
                          stk_error *error);
-BRIDGE int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, int kind, double value,
+BRIDGE /* more: filter, fill, kernel's size, and six doubles of a matrix. */
+int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, int kind, double value,
                            const uint32_t *more, stk_error *error);
 BRIDGE int bridge_draw(const stk_step *step, uint64_t seed, uint64_t sample, uint32_t width, uint32_t height,
                        int32_t *kinds, double *values, int32_t *filters, int32_t *boxes, uint32_t *n_boxes);
@@ -73,6 +74,7 @@ int bridge_pixel_op(int family, uint8_t *pixels, const uint32_t *shape, int kind
     stk_pixel_op op = {.kind = (stk_op_kind)kind, .value = value, .filter = (stk_filter)more[0],
                        .fill = {(uint8_t)more[1], (uint8_t)more[2], (uint8_t)more[3]}, .kernel_width = more[4],
                        .kernel_height = more[5]};
+    memcpy(op.matrix, &more[6], sizeof op.matrix);
     return (int)stk_pixel_ops_run((stk_family)family, &picture, &op, 1, &scratch, error);
 }
 

@@ -73,6 +73,10 @@ class Step(ctypes.Structure):
         ("n_boxes_max", ctypes.c_uint32),
         ("erase_value", ctypes.c_int),
         ("erase_constant", ctypes.c_float * 3),
+        ("translate", ctypes.c_double * 2),
+        ("scale", ctypes.c_double * 2),
+        ("shear_x", ctypes.c_double * 2),
+        ("shear_y", ctypes.c_double * 2),
         ("views", ctypes.c_uint32),
     ]
 

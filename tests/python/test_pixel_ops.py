@@ -31,7 +31,7 @@ except ImportError:
 FAMILIES = {"scalar": 0, "avx2": 1, "avx512": 2}
 FLAGS = {"scalar": [], "avx2": ["avx2", "bmi2"], "avx512": ["avx512vbmi", "avx512_vnni", "avx512bw", "avx512dq"]}
 FILTERS = {"bilinear": 0, "bicubic": 1, "nearest": 5}
-AFFINE = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
+AFFINE = ("affine", "shear_x", "shear_y", "translate_x", "translate_y", "rotate")
 
 
 def float32(value):
@@ -57,6 +57,8 @@ def inverse_matrix(center, translate, shear):
 def affine(image, kind, value, name, fill):
     resample = Image.Resampling[name.upper()]
     fillcolor = fill if image.mode == "RGB" else fill[0]
+    if kind == "affine":
+        return image.transform(image.size, Image.Transform.AFFINE, value, resample, fillcolor=fillcolor)
     if kind == "rotate":
         return image.rotate(value, resample, False, None, fillcolor=fillcolor)
     slope = math.degrees(math.atan(value))
@@ -116,6 +118,17 @@ OPS = {
 }
 
 
+def draw_matrix(rng, image):
+    """Scales alone (also of one axis), shifts, turns, and any numbers."""
+    scale = rng.choice([1.0, rng.uniform(0.3, 3), 1 / rng.uniform(0.3, 3), -1.0])
+    other = rng.choice([scale, 1.0, rng.uniform(0.3, 3)])
+    shift = [rng.choice([0.0, rng.uniform(-1, 1) * size]) for size in image.size]
+    if rng.random() < 0.4:
+        return (scale, rng.choice([0.0, -0.0]), shift[0], rng.choice([0.0, -0.0]), other, shift[1])
+    c, s = math.cos(2 * rng.random()), math.sin(2 * rng.random())
+    return (c * scale, s * scale, shift[0], -s * other, c * other, shift[1])
+
+
 def draw_value(rng, kind, image):
     if kind in ("shear_x", "shear_y"):
         value = rng.choice([-1, 1]) * rng.choice([0.99, 0.3]) * rng.randrange(31) / 30
@@ -135,6 +148,8 @@ def draw_value(rng, kind, image):
         return rng.randrange(129)
     if kind == "hue":
         return rng.choice([rng.uniform(-0.5, 0.5), -0.5, 0.5, rng.randrange(-127, 128) / 255])
+    if kind == "affine":
+        return draw_matrix(rng, image)
     if kind == "box_blur":
         return rng.choice([rng.uniform(0.1, 2.0), rng.uniform(0, 30), rng.randrange(101), 0.0])
     return 0
@@ -186,10 +201,12 @@ class Bridge:
         self.family = FAMILIES[family]
 
     def __call__(self, image, kind, value, name="nearest", fill=(0, 0, 0), kernel=(0, 0)):
+        matrix = value if kind == "affine" else (0,) * 6
+        value = 0 if kind == "affine" else value
         data = image.tobytes()
         pixels = ctypes.create_string_buffer(data + b"\xa5" * 64, len(data) + 64)
         shape = (ctypes.c_uint32 * 3)(*image.size, len(image.getbands()))
-        more = (ctypes.c_uint32 * 6)(FILTERS[name], *fill, *kernel)
+        more = struct.pack("6I6d", FILTERS[name], *fill, *kernel, *matrix)
         if self.call(self.family, pixels, shape, KINDS.index(kind), ctypes.c_double(value), more, None) != 0:
             sys.exit("the bridge failed")
         if pixels.raw[len(data) :] != b"\xa5" * 64:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import stoker
+from PIL import Image
 
 torch = pytest.importorskip("torch")
 
@@ -178,6 +179,12 @@ def test_from_torchvision_augmentations(transforms: Any) -> None:
         (t.AutoAugment(t.AutoAugmentPolicy.SVHN, fill=9), stoker.AutoAugment("svhn", fill=9)),
         (t.RandomRotation(15, nearest), stoker.RandomRotation(15)),
         (t.RandomVerticalFlip(0.3), stoker.RandomVerticalFlip(0.3)),
+        (t.RandomAffine(15), stoker.RandomAffine(15)),
+        (
+            t.RandomAffine((-5, 9), (0.1, 0.3), (0.5, 2), (1, 2, -3, 4), nearest, [9, 8, 7]),
+            stoker.RandomAffine((-5, 9), (0.1, 0.3), (0.5, 2), (1, 2, -3, 4), "nearest", (9, 8, 7)),
+        ),
+        (t.RandomAffine(0, shear=8, interpolation=bilinear), stoker.RandomAffine(0, None, None, 8, "bilinear")),
         (t.RandomAutocontrast(), stoker.RandomAutocontrast()),
         (t.RandomEqualize(), stoker.RandomEqualize()),
         (t.RandomInvert(), stoker.RandomInvert()),
@@ -192,6 +199,9 @@ def test_from_torchvision_augmentations(transforms: Any) -> None:
         assert got.transform == stoker.Train(32, steps=[ours]), theirs
     got = stoker.from_torchvision(t.Compose([*crop, *[theirs for theirs, _ in pairs[:15]], *to_float]), strict=True)
     assert got.transform.steps == tuple(ours for _, ours in pairs[:15])
+    for other in (t.RandomAffine(9, center=(1, 2)), t.RandomPerspective()):
+        with pytest.raises(stoker.UnsupportedError, match="Random(Affine|Perspective)"):
+            stoker.from_torchvision(t.Compose([*crop, other, *to_float]), strict=True)
     for value, same in ((0, 0), ("random", "random"), ((1, 2, 3), (1, 2, 3)), (0.5, 0.5)):
         erasing = t.RandomErasing(0.3, (0.1, 0.2), (0.5, 2.0), value=value)
         got = stoker.from_torchvision(t.Compose([*crop, t.TrivialAugmentWide(), *to_float, erasing]), strict=True)
@@ -230,6 +240,52 @@ def test_from_torchvision_v2_augmentations(tiny: Path) -> None:
     assert translated.transform.steps == (jitter, blur, stoker.TrivialAugmentWide(), stoker.RandomErasing(0.1))
     images, _ = next(iter(stoker.Loader(stoker.open(tiny), 30, transform=translated)))
     assert images.shape == (30, 3, 32, 32)
+
+
+@pytest.mark.parametrize("name", ["nearest", "bilinear", "bicubic"])
+def test_affine_is_torchvisions(photos: Path, transforms: Any, name: Any) -> None:
+    """Angle, scale and shear given, so that nothing is drawn: the bytes of torchvision's affine() on Pillow images."""
+    affine = pytest.importorskip("torchvision.transforms.functional").affine
+    ds, rng = stoker.open(photos), np.random.default_rng(3)
+    interpolation = getattr(transforms.InterpolationMode, name.upper())
+    for case in range(60):
+        angle = float(np.float32(rng.choice([0.0, 90.0, -30.0, rng.uniform(-180, 180)])))
+        scale = float(np.float32(rng.choice([1.0, rng.uniform(0.3, 3)])))
+        shear = [float(np.float32(v)) for v in (rng.uniform(-40, 40, 2) if case % 3 else (0.0, 0.0))]
+        fill = tuple(int(v) for v in rng.integers(0, 256, 3))
+        angles = (shear[0], shear[0], shear[1], shear[1])
+        step = stoker.RandomAffine((angle, angle), None, (scale, scale), angles, name, fill)
+        height, width = (int(v) for v in rng.integers(8, 70, 2))
+        box = stoker.Resize((height, width))
+        plain, _ = next(iter(stoker.Loader(ds, 3, transform=box)))
+        got, _ = next(iter(stoker.Loader(ds, 3, transform=box.with_steps(step))))
+        for a, b in zip(plain, got):
+            want = affine(Image.fromarray(a), angle, [0, 0], scale, shear, interpolation, list(fill))
+            assert np.array_equal(np.asarray(want), b), (angle, scale, shear, name, fill, height, width)
+
+
+def test_affine_draws_as_torchvision(tiny: Path, transforms: Any) -> None:
+    """Shifts are whole pixels, spread as torchvision's up to their share of the width and the height."""
+    affine = pytest.importorskip("torchvision.transforms.functional").affine
+    step = stoker.RandomAffine(0, translate=(0.25, 0.125))
+    ds, options = stoker.open(tiny), {"repeats": 4, "shuffle": True}
+    plain = stoker.Loader(ds, 211, transform=stoker.AsStored(), **options)
+    moved = stoker.Loader(ds, 211, transform=stoker.AsStored().with_steps(step), **options)
+    found: list[tuple[int, int]] = []
+    shifts = [(x, y) for x in range(-8, 9) for y in range(-4, 5)]
+    for (images, _), (others, _) in zip(plain, moved):
+        for a, b in list(zip(images, others))[::2]:
+            image = Image.fromarray(a)
+            fits = [s for s in shifts if np.array_equal(np.asarray(affine(image, 0.0, list(s), 1.0, [0.0, 0.0])), b)]
+            assert len(fits) == 1
+            found += fits
+    theirs = transforms.RandomAffine(0, translate=(0.25, 0.125))
+    torch.manual_seed(1)
+    want = [theirs.get_params([0.0, 0.0], theirs.translate, None, None, [32, 32])[1] for _ in range(20000)]
+    for axis, most in ((0, 8), (1, 4)):
+        ours = np.bincount([s[axis] + most for s in found], minlength=2 * most + 1) / len(found)
+        expected = np.bincount([s[axis] + most for s in want], minlength=2 * most + 1) / len(want)
+        assert np.abs(ours - expected).max() < 0.06
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 5, (9, 23), 23])

@@ -191,6 +191,27 @@ static void every_operation(void)
 
 /* ---- Steps. */
 
+/* By each filter: turned and sheared, only scaled, only shifted, so large that 16.16 does not hold it. */
+static void every_affine(void)
+{
+    static const double cases[][4] = {{-180, 0.5, 2, 20}, {0, 0.4, 1.7, 0}, {0, 1, 1, 0}, {30, 0.001, 0.002, 89}};
+    static const stk_filter filters[3] = {STK_FILTER_NEAREST, STK_FILTER_BILINEAR, STK_FILTER_BICUBIC};
+    for (size_t k = 0; k < 12; k++) {
+        const double *c = cases[k / 3];
+        stk_step s;
+        stk_step_init(&s, STK_STEP_AFFINE);
+        s.value[0] = c[0];
+        s.value[1] = c[0] == 0 ? 0 : 180;
+        s.scale[0] = c[1];
+        s.scale[1] = c[2];
+        s.shear_x[1] = s.shear_y[1] = c[3];
+        s.translate[0] = s.translate[1] = 0.4;
+        s.filter = filters[k % 3];
+        s.fill[1] = 77;
+        compare_everywhere("affine", &s, 1, NO_MIX);
+    }
+}
+
 static void every_blur(void)
 {
     static const uint32_t sides[][2] = {{1, 1}, {3, 5}, {23, 23}, {255, 41}};
@@ -345,6 +366,7 @@ int main(void)
     color = run_open(path);
     grey = run_open(other);
     RUN(every_operation);
+    RUN(every_affine);
     RUN(every_blur);
     RUN(every_policy);
     RUN(every_way_to_erase);

@@ -8,7 +8,7 @@
 #include "support/loader_run.h"
 #include "support/temporary.h"
 
-enum { N = 101, SIDE = 24, MOST = 6 };
+enum { N = 101, SIDE = 24, MOST = 8 };
 
 static stk_error error;
 static stk_dataset *dataset;
@@ -16,7 +16,8 @@ static stk_dataset *dataset;
 static void every_kind(stk_step *steps)
 {
     static const stk_step_kind kinds[MOST] = {STK_STEP_COLOR_JITTER,    STK_STEP_BLUR,         STK_STEP_RAND_AUGMENT,
-                                              STK_STEP_TRIVIAL_AUGMENT, STK_STEP_AUTO_AUGMENT, STK_STEP_ERASE};
+                                              STK_STEP_TRIVIAL_AUGMENT, STK_STEP_AUTO_AUGMENT, STK_STEP_AFFINE,
+                                              STK_STEP_AUTO_AUGMENT,    STK_STEP_ERASE};
     for (int k = 0; k < MOST; k++) stk_step_init(&steps[k], kinds[k]);
     for (int i = 0; i < 2; i++) {
         steps[0].brightness[i] = steps[0].contrast[i] = steps[0].saturation[i] = i == 0 ? 0.5 : 1.5;
@@ -25,7 +26,13 @@ static void every_kind(stk_step *steps)
     steps[1].kernel_width = 5;
     steps[3].filter = STK_FILTER_BILINEAR;
     steps[4].mixed_filters = true;
-    steps[5].erase_value = STK_ERASE_PIXEL;
+    for (int i = 0; i < 2; i++) {
+        steps[5].value[i] = steps[5].shear_y[i] = i == 0 ? -20 : 30;
+        steps[5].translate[i] = 0.3;
+        steps[5].scale[i] = 0.5 + i;
+    }
+    steps[6].policy = STK_POLICY_TIMM_3A;
+    steps[7].erase_value = STK_ERASE_PIXEL;
 }
 
 static stk_loader_options options_for(uint32_t threads, uint32_t side)
@@ -198,6 +205,21 @@ static void refused(void)
     refuse(&o, "its value is out of range");
     s[0].value[0] = s[0].value[1] = (double)NAN;
     refuse(&o, "its value is out of range");
+    stk_step_init(&s[0], STK_STEP_OP);
+    s[0].op = STK_OP_AFFINE; /* has no value: a step of its own makes it */
+    refuse(&o, "its operation is unknown");
+    stk_step_init(&s[0], STK_STEP_AFFINE);
+    s[0].scale[0] = 0;
+    refuse(&o, "scale must be");
+    s[0].scale[0] = 1;
+    s[0].shear_x[1] = 90;
+    refuse(&o, "shear must be");
+    s[0].shear_x[1] = 0;
+    s[0].translate[1] = (double)NAN;
+    refuse(&o, "translate must be");
+    stk_step_init(&s[0], STK_STEP_AFFINE);
+    s[0].value[0] = 1;
+    refuse(&o, "degrees must be");
     o.transform.n_steps = 0;
     o.transform.mix.cutmix_alpha = -1;
     refuse(&o, "alpha -1");
