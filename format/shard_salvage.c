@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A shard without its end, by scanning. */
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buffer.h"
 #include "common/checked.h"
 #include "common/fail.h"
+#include "common/hash.h"
 #include "format/shard_reader.h"
 #include "format/table_sets.h"
 
@@ -24,6 +27,7 @@ typedef struct salvaged {
     stk_buffer window;
     uint64_t window_start;
     stk_hasher *hasher;
+    char metadata[96];
 } salvaged;
 
 static void salvaged_close(stk_storage *self)
@@ -169,6 +173,31 @@ static stk_status read_header(salvaged *s, stk_error *error)
     return STK_OK;
 }
 
+/* How many records the shard had, by its end where that is whole; 0: not known. */
+static uint64_t count_by_trailer(const salvaged *s)
+{
+    stk_shard_trailer t;
+    if (s->head.total_bytes < sizeof t) return 0;
+    if (stk_file_read_at(&s->file, &t, sizeof t, s->head.total_bytes - sizeof t, NULL) != STK_OK) return 0;
+    bool whole = memcmp(t.magic, stk_shard_end_magic, STK_MAGIC_BYTES) == 0 &&
+                 t.xxh3 == stk_hash64(&t, offsetof(stk_shard_trailer, xxh3));
+    return whole ? t.n_records : 0;
+}
+
+/* "missing": records that were in the shard and are not found; "end": whether those behind the last one found are among
+ * them, or nobody knows of them. */
+static void count_missing(salvaged *s)
+{
+    uint64_t n = s->head.n_rows, all = count_by_trailer(s), first, last, missing;
+    memcpy(&first, s->numbers.data, sizeof first);
+    memcpy(&last, s->numbers.data + (n - 1) * sizeof last, sizeof last);
+    if (s->header.n_table_sets != UINT32_MAX && s->header.first_record <= first) first = s->header.first_record;
+    missing = all >= n ? all - n : last - first + 1 - n;
+    snprintf(s->metadata, sizeof s->metadata, "{\"salvaged\":true,\"missing\":%llu,\"end\":%s}",
+             (unsigned long long)missing, all >= n ? "true" : "false");
+    s->head.metadata = s->metadata;
+}
+
 static void fill_head(salvaged *s)
 {
     static const stk_column column = {.name = "record", .type = STK_TYPE_U64, .n_items = 1};
@@ -178,7 +207,7 @@ static void fill_head(salvaged *s)
     head->n_files = 1;
     head->n_columns = 1;
     head->columns = &column;
-    head->metadata = "{\"salvaged\":true}";
+    count_missing(s);
     /* Without a header no set can be found; records that name one are then refused at their turn. */
     if (s->header.n_table_sets == UINT32_MAX) s->header.n_table_sets = 0;
     head->n_table_sets = s->header.n_table_sets;

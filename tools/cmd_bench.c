@@ -424,7 +424,7 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     bench_feed feed = {0};
     double opened_s = progress_now_s();
     stk_status status = stk_cpu_family(&out->cpu, error);
-    if (status == STK_OK) status = open_dataset(path, &args->dataset, &dataset, error);
+    if (status == STK_OK) status = open_dataset(&command_bench, path, &args->dataset, &dataset, error);
     if (status != STK_OK) goto cleanup;
     if (stk_dataset_slow_pattern(dataset) != NULL && args->loader.order == STK_ORDER_SHUFFLE)
         cli_note(&command_bench, "%s", stk_dataset_slow_pattern(dataset));

@@ -267,7 +267,7 @@ static int run(int argc, char **argv)
     if (code != CLI_OK) return code;
     catch_interrupts();
     args.export.to = kind == TO_TAR ? STK_EXPORT_TAR : STK_EXPORT_HDF5;
-    stk_status status = open_dataset(operands.items[0], &args.dataset, &dataset, &error);
+    stk_status status = open_dataset(&command_export, operands.items[0], &args.dataset, &dataset, &error);
     if (status != STK_OK) return cli_fail(&command_export, status, &error);
     code = kind == TO_FOLDER ? run_folder(&r, &args, dataset, &report) : run_file(&r, &args, dataset, &report);
     if (code == CLI_OK) code = finish(&r, &args, &report);

@@ -230,7 +230,7 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_extract, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     double started = progress_now_s();
-    stk_status status = open_dataset(operands.items[0], &args.dataset, &dataset, &error);
+    stk_status status = open_dataset(&command_extract, operands.items[0], &args.dataset, &dataset, &error);
     if (status != STK_OK) return cli_fail(&command_extract, status, &error);
     extract_request request = {.command = &command_extract, .dataset = dataset, .folder = operands.items[1],
                                .folder_fd = -1, .force = args.force, .progress = args.progress};

@@ -284,7 +284,7 @@ static int run(int argc, char **argv)
     int code = cli_parse(&command_info, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
     stk_status status = stk_cpu_family(&in.cpu, &error);
-    if (status == STK_OK) status = open_dataset(operands.items[0], &args.dataset, &dataset, &error);
+    if (status == STK_OK) status = open_dataset(&command_info, operands.items[0], &args.dataset, &dataset, &error);
     in.dataset = dataset;
     if (status == STK_OK) status = count(&in, &error);
     if (status != STK_OK)

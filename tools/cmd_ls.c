@@ -108,7 +108,7 @@ static int run(int argc, char **argv)
     stk_dataset_options_init(&args.dataset);
     int code = cli_parse(&command_ls, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
-    stk_status status = open_dataset(operands.items[0], &args.dataset, &dataset, &error);
+    stk_status status = open_dataset(&command_ls, operands.items[0], &args.dataset, &dataset, &error);
     if (status == STK_OK) status = list(dataset, &args, &error);
     stk_dataset_close(&dataset);
     return status == STK_OK ? CLI_OK : cli_fail(&command_ls, status, &error);

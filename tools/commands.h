@@ -73,8 +73,10 @@ extern const cli_command command_stage;
         .kind = CLI_HEADING                                                                                  \
     }
 
-/* stk_dataset_open, but for options that DST has no use for: STK_ERR_ARGUMENT. */
-stk_status open_dataset(const char *path, const stk_dataset_options *options, stk_dataset **out, stk_error *error);
+/* stk_dataset_open, but for options that DST has no use for: STK_ERR_ARGUMENT. What --salvage did not find is told in the
+ * command's name. */
+stk_status open_dataset(const cli_command *command, const char *path, const stk_dataset_options *options,
+                        stk_dataset **out, stk_error *error);
 
 /* Records as files below a folder, told in the name of `command` (cmd_extract.c). */
 typedef struct extract_request {

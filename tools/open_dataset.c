@@ -2,6 +2,7 @@
  *
  * Opening DST as the command line says. Options of another kind of data set are refused: whoever gives them takes DST for
  * what it is not. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +24,23 @@ static const char *hdf5_option(const stk_dataset_options *o)
     return o->range_min != 0 || o->range_max != 0 ? "range" : NULL;
 }
 
-stk_status open_dataset(const char *path, const stk_dataset_options *options, stk_dataset **out, stk_error *error)
+/* What salvage did not find is said, as far as it is known (stk_dataset_metadata of such a data set). */
+static void note_salvage(const cli_command *command, const char *path, const stk_dataset *dataset)
+{
+    unsigned long long missing = 0;
+    char end[6] = "";
+    if (sscanf(stk_dataset_metadata(dataset), "{\"salvaged\":true,\"missing\":%llu,\"end\":%5[a-z]", &missing, end) != 2)
+        return; /* the file is whole */
+    bool to_the_end = strcmp(end, "true") == 0;
+    if (missing == 0 && to_the_end) return;
+    char lost[64] = "";
+    if (missing > 0) snprintf(lost, sizeof lost, "; %llu %s lost", missing, missing == 1 ? "other is" : "others are");
+    cli_note(command, "%s: %" PRIu64 " whole records were found%s%s", path, stk_dataset_len(dataset), lost,
+             to_the_end ? "" : "; any that came behind the last one are lost");
+}
+
+stk_status open_dataset(const cli_command *command, const char *path, const stk_dataset_options *options,
+                        stk_dataset **out, stk_error *error)
 {
     struct stat st;
     *out = NULL;
@@ -38,5 +55,6 @@ stk_status open_dataset(const char *path, const stk_dataset_options *options, st
     else if (!hdf5 && option != NULL)
         status = refuse(error, path, option, "an HDF5 file; this is none");
     if (status != STK_OK) stk_dataset_close(out);
+    if (status == STK_OK && options->salvage) note_salvage(command, path, *out);
     return status;
 }

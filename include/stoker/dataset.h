@@ -41,7 +41,8 @@ typedef struct stk_dataset_options {
     size_t struct_size;          /* filled by stk_dataset_options_init */
     stk_io io;                   /* STK_IO_AUTO */
     stk_verify_mode verify;      /* STK_VERIFY_FIRST */
-    bool salvage;                /* false; true: open a file without its end by scanning its records */
+    bool salvage;                /* false; true: open a file without its end by scanning its records. The metadata says
+                                    then how many are "missing", and "end": false when more may have come last */
     const char *hdf5_images;     /* NULL = found by name and shape; path of the image data set (HDF5) */
     const char *hdf5_labels;     /* NULL = found; path of the label data set (HDF5) */
     double range_min, range_max; /* 0, 0 = not given; source range of non-uint8 images mapped to 0..255 */
