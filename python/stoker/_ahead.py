@@ -8,6 +8,8 @@ import threading
 import weakref
 from typing import Any, Callable, NamedTuple, Optional
 
+from stoker._errors import StateError
+
 # Finished batches that wait for the loop; one more is being worked on.
 _DEPTH = 2
 _POLL_SECONDS = 0.1
@@ -44,7 +46,8 @@ class Ahead:
                 return self._queue.get(timeout=_POLL_SECONDS)
             except queue.Empty:
                 if not self._thread.is_alive() and self._queue.empty():
-                    return Item(end=True)
+                    # It has not said that the epoch is over, so this is no end of one.
+                    return Item(exception=StateError("the thread of on_batch= ended in the midst of an epoch"))
 
     def stop(self) -> None:
         """Ends the thread; batches that wait are dropped. Returns when it has ended."""

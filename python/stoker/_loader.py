@@ -256,6 +256,7 @@ class Loader:
         return True
 
     def _next_ahead(self, ahead: Ahead) -> Any:
+        self._core.check()
         item = ahead.get()
         self._warn(5)
         if item.end:

@@ -294,6 +294,24 @@ def test_fork(tiny: Path, use: str) -> None:
     assert lines[1:] == ["child 3", "211"]
 
 
+def test_a_forked_child_meets_no_end(tiny: Path) -> None:
+    """Of an epoch that a thread of the parent's prepares."""
+    code = """
+iterator = iter(stoker.Loader(ds, 16, on_batch=lambda batch: batch))
+next(iterator)
+child = os.fork()
+try:
+    print(sum(1 for _ in iterator), flush=True)
+except stoker.StateError:
+    print("StateError", flush=True)
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    status, out, err = run(code, tiny)
+    assert (status, sorted(out.split()), err) == (0, ["13", "StateError"], "")
+
+
 def test_a_forked_child_reads_records(tiny: Path) -> None:
     status, out, err = run(FORK.format(use="print(ds.image(5).shape, flush=True)"), tiny)
     assert status == 0 and out.splitlines() == ["(32, 32, 3)", "child 3", "211"], err
