@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from stoker._errors import OutOfMemoryError, StateError, call, from_status, raise_status
 from stoker._native import ffi, lib
+from stoker._option_names import for_python
 
 # How long one wait in C may last before Python looks for Ctrl-C, in milliseconds.
 _WAIT_MS = 100
@@ -146,7 +147,7 @@ class Core:
         lines: list[str] = []
         text = ffi.new("char[1024]")
         while lib.stk_py_core_log_take(self._c, text, 1024):
-            lines.append(ffi.string(text).decode("utf-8", "replace"))
+            lines.append(for_python(ffi.string(text).decode("utf-8", "replace")))
         return lines
 
 

@@ -19,6 +19,7 @@ from stoker._loose import is_loose, open_files
 from stoker._memory import buffer_bytes, new_buffer, view
 from stoker._native import ffi, lib
 from stoker._numpy import np
+from stoker._option_names import for_python
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -243,7 +244,8 @@ class Dataset:
         """Whether a staged copy is read (``stoker.open(..., stage=)``), and where it lies."""
         info = ffi.new("stk_dataset_stage_info *")
         lib.stk_dataset_stage(self._c(), info)
-        return Staged(ffi.string(info.state).decode(), info.bytes, os.fsdecode(bytes(ffi.string(info.text))))
+        text = os.fsdecode(bytes(ffi.string(info.text)))
+        return Staged(ffi.string(info.state).decode(), info.bytes, for_python(text))
 
     @property
     def nbytes(self) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from stoker._native import ffi, lib
+from stoker._option_names import for_python
 
 
 class Error(Exception):
@@ -127,7 +128,7 @@ def status_name(status: int) -> str:
 
 def from_status(status: int, text: str) -> Error:
     """The exception for a status and its text."""
-    error = _CLASSES.get(status, Error)(text)
+    error = _CLASSES.get(status, Error)(for_python(text))
     error.status = status_name(status)
     return error
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 from stoker._enums import CHECKS, ENCODES, EXIFS, FILTERS, MODES, constant
 from stoker._errors import ArgumentError, call
 from stoker._native import ffi, lib
+from stoker._option_names import for_python
 
 if TYPE_CHECKING:
     from stoker._dataset import PathLike
@@ -139,7 +140,7 @@ def stk_py_pack_issue(user: Any, issue: Any) -> None:
             os.fsdecode(text(issue.path)),
             text(issue.action).decode(),
             text(issue.kind).decode(),
-            text(issue.reason).decode("utf-8", "replace"),
+            for_python(text(issue.reason).decode("utf-8", "replace")),
         )
     )
 

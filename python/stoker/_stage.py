@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from stoker._errors import call, from_status
 from stoker._native import ffi, lib
+from stoker._option_names import for_python
 from stoker._pack import Callbacks, _bytes, _integer, _keep_exception, text
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _report(report: Any) -> StageReport:
         _STATES[report.state],
         string(report.folder),
         string(report.path) or None,
-        string(report.reason),
+        for_python(string(report.reason)),
         report.bytes,
         report.bytes_staged,
         report.bytes_copied,
@@ -129,7 +130,7 @@ def _report(report: Any) -> StageReport:
         report.source_mb_s,
         report.target_mb_s,
         string(report.content_id),
-        string(report.last_failure),
+        for_python(string(report.last_failure)),
     )
 
 

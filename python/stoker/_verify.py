@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from stoker._errors import from_status
 from stoker._native import ffi, lib
+from stoker._option_names import for_python
 from stoker._pack import Callbacks, _integer, _keep_exception, text
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def stk_py_verify_issue(user: Any, issue: Any) -> None:
             issue.offset,
             os.fsdecode(text(issue.file)),
             os.fsdecode(text(issue.path)),
-            text(issue.reason).decode("utf-8", "replace"),
+            for_python(text(issue.reason).decode("utf-8", "replace")),
         )
     )
 
