@@ -596,13 +596,13 @@ def open(
     ImageFolder, which are then read one by one, with a warning: that is for trying things out. io: how bytes are
     fetched, "auto" (by the file system), "mmap" or "pread". verify: when a record's checksum is compared, "first"
     (the first time this process touches it), "always" or "off". salvage: open a file without its end by scanning
-    its records; ``ds.metadata["missing"]`` counts those that were lost, and ``["end"]`` is False where more may have
-    come behind the last one. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when None.
-    value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels, max_record_bytes: larger
-    records are refused. arrays: serve an HDF5 data set as arrays, as it is, also where it looks like images: masks
-    of shape (n, height, width) and uint8, say. stage: "auto" or a folder, to read from a copy on a faster disk or
-    in memory (as :func:`stoker.stage` makes it): one that is there is used at once, else it is made by a thread
-    while the source is read, and reading changes over when it is ready; :attr:`Dataset.staged` tells.
+    its records; ``ds.metadata["missing"]`` counts those that were lost, and ``["end"]`` is False where more may
+    have come behind the last one. hdf5_images, hdf5_labels: paths within an HDF5 file, found by themselves when
+    None. value_range: (min, max) of images that are not uint8, mapped to 0 ... 255. max_pixels, max_record_bytes:
+    larger records are refused. arrays: serve an HDF5 data set as arrays, as it is, also where it looks like
+    images: masks of shape (n, height, width) and uint8, say. stage: "auto" or a folder, to read from a copy on a
+    faster disk or in memory (as :func:`stoker.stage` makes it): one that is there is used at once, else it is made
+    by a thread while the source is read, and reading changes over when it is ready; :attr:`Dataset.staged` tells.
 
     Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
     """

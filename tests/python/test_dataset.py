@@ -226,6 +226,23 @@ def test_verify(photos: Path) -> None:
     assert report.ok and report.records == 23 and report.bad == 0 and report.issues == ()
 
 
+def test_salvage_says_what_is_missing(photos: Path, tmp_path: Path) -> None:
+    ds = stoker.open(photos)
+    content = bytearray(photos.read_bytes())
+    for i in (3, 4, 11):
+        info = ds.info(i)
+        assert info.offset is not None
+        content[info.offset + info.n_bytes // 2] ^= 1
+    info = ds.info(22)
+    assert info.offset is not None
+    for name, data, end in (("end", content, True), ("cut", content[: info.offset + info.n_bytes], False)):
+        data = data[:-300] + bytes(100) + data[-200:] if end else data  # the metadata: it does not open otherwise
+        (tmp_path / name).write_bytes(data)
+        found = stoker.open(tmp_path / name, salvage=True)
+        assert len(found) == 20 and found.metadata["missing"] == 3 and found.metadata["end"] is end
+        assert found.column("record").tolist() == [i for i in range(23) if i not in (3, 4, 11)]
+
+
 def test_many_threads(photos: Path) -> None:
     ds = stoker.open(photos)
     want = [ds.image(i, size=(16, 16)) for i in range(23)]
