@@ -61,7 +61,7 @@ PYTHON
 
 compare() {
     "$bin/gpu_compare" "$data" cuda 64 | grep -v ^ok
-    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
+    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 stages | tail -n 1
     "$bin/gpu_compare" "$work/few32.stk" cuda 64 | tail -n 1
 }
 
@@ -76,7 +76,7 @@ compare_cuda11() {
     [ -d "$bin/cuda11" ] || { echo "skipped: no cuda11 folder"; return; }
     export STOKER_CUDA_PATH=$bin/cuda11/libstoker_cuda11.so
     "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
-    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 | tail -n 1
+    STOKER_CUDA_KERNEL=plain "$bin/gpu_compare" "$data" cuda 64 stages | tail -n 1
     "$bin/bench_uploader" "$data" batch=256 threads=1 streams=1 resident=1 decode=gpu seconds=1
     unset STOKER_CUDA_PATH
     "$bin/bench_uploader" "$data" batch=256 threads=1 streams=1 resident=1 decode=gpu seconds=1
@@ -183,9 +183,9 @@ sanitizer() {
 
 step machine 30 4
 step prepare 60 3
-step compare 120 12
+step compare 180 12
 step damage 40 6
-step compare_cuda11 75 5
+step compare_cuda11 120 5
 step faults 30 25
 step python_package 60 6
 step small_images 30 8

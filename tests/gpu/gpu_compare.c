@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu_compare DATASET [BACKEND [BATCH]]: batches of the uploader against those of the plain loader, byte by byte, over
- * transforms, filters, pass orders, dtypes, layouts, resident and streamed, and over every kind of step and mixing. BACKEND: dummy (default) or cuda. Uses the
- * public API only. Ends with "N passed, N failed". */
+ * gpu_compare DATASET [BACKEND [BATCH [PART]]]: batches of the uploader against those of the plain loader, byte by byte,
+ * over transforms, filters, pass orders, dtypes, layouts, resident and streamed, and over every kind of step and mixing.
+ * BACKEND: dummy (default) or cuda. PART: stages or steps, to go through these cases alone. Uses the public API only. Ends
+ * with "N passed, N failed". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,17 +287,19 @@ static void count_case(const stk_dataset *d, const test_case *t, const change *c
 int main(int argc, char **argv)
 {
     const char *backend = argc > 2 ? argv[2] : "dummy";
+    const char *part = argc > 4 ? argv[4] : "";
     uint32_t batch = argc > 3 ? (uint32_t)atoi(argv[3]) : 32;
     stk_dataset *d = NULL;
     stk_error error = {0};
     tally n = {0, 0};
     if (argc < 2 || stk_dataset_open(argv[1], NULL, &d, &error) != STK_OK) {
-        fprintf(stderr, "gpu_compare: %s\n", argc < 2 ? "usage: gpu_compare DATASET [dummy|cuda [BATCH]]" : error.text);
+        fprintf(stderr, "gpu_compare: %s\n", argc < 2 ? "usage: gpu_compare DATASET [dummy|cuda [BATCH [stages|steps]]]" : error.text);
         return 64;
     }
     if (batch > stk_dataset_len(d)) batch = (uint32_t)stk_dataset_len(d);
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) count_case(d, &CASES[i], &(change){NULL, 1}, backend, batch, &n);
-    for (size_t i = 0; i < sizeof RECIPES / sizeof RECIPES[0]; i++)
+    for (size_t i = 0; strcmp(part, "steps") != 0 && i < sizeof CASES / sizeof CASES[0]; i++)
+        count_case(d, &CASES[i], &(change){NULL, 1}, backend, batch, &n);
+    for (size_t i = 0; strcmp(part, "stages") != 0 && i < sizeof RECIPES / sizeof RECIPES[0]; i++)
         for (size_t f = 0; f < sizeof FORMS / sizeof FORMS[0]; f++)
             count_case(d, &FORMS[f], &(change){RECIPES[i], f == 2 ? 2 : 1}, backend, batch, &n);
     stk_dataset_close(&d);
