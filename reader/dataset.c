@@ -120,6 +120,7 @@ void stk_dataset_close(stk_dataset **dataset)
     stk_payload_close(&d->payload);
     stk_changeover_close(&d->changeover);
     if (d->source != NULL) stk_storage_close(&d->source);
+    free((void *)d->parts);
     free(d);
     *dataset = NULL;
 }
@@ -130,7 +131,13 @@ const char *stk_dataset_container(const stk_dataset *d) { return d->storage->ops
 const char *stk_dataset_road(const stk_dataset *d) { return stk_payload_road(d->payload); }
 const char *stk_dataset_slow_pattern(const stk_dataset *d) { return d->storage->slow; }
 const char *stk_dataset_contents(const stk_dataset *d) { return d->storage->contents; }
-void stk_dataset_stage(const stk_dataset *d, stk_dataset_stage_info *out) { stk_changeover_state(d->changeover, out); }
+
+void stk_dataset_stage(const stk_dataset *d, stk_dataset_stage_info *out)
+{
+    if (d->n_parts > 0) stk_dataset_stage_of_parts(d, out);
+    else stk_changeover_state(d->changeover, out);
+}
+
 uint64_t stk_dataset_bytes(const stk_dataset *d) { return d->storage->total_bytes; }
 bool stk_dataset_has_labels(const stk_dataset *d) { return d->storage->has_labels; }
 uint32_t stk_dataset_classes(const stk_dataset *d) { return d->storage->n_classes; }

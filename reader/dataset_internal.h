@@ -23,6 +23,8 @@ struct stk_dataset {
     stk_storage *source;        /* of the path that was opened */
     stk_changeover *changeover; /* NULL = without options.stage */
     stk_payload_source *payload;
+    const stk_dataset **parts; /* of a joined one; they outlive it */
+    uint32_t n_parts;
     stk_dataset_options options;
     uint32_t path_column;                 /* UINT32_MAX = packed without paths */
     uint32_t accepted_damage;             /* kinds that the packer was told to keep, and stray bytes */
@@ -37,6 +39,9 @@ stk_status stk_dataset_options_check(const stk_dataset_options *options, stk_err
  * own, and options.stage has no effect. */
 stk_status stk_dataset_over(stk_storage *storage, const char *path, const stk_dataset_options *options,
                             stk_dataset **out, stk_error *error);
+
+/* What the copies of a joined data set's parts come to. */
+void stk_dataset_stage_of_parts(const stk_dataset *dataset, stk_dataset_stage_info *out);
 
 /* Row i, with i checked against the length. */
 stk_status stk_dataset_row(const stk_dataset *dataset, uint64_t i, stk_row *row, stk_error *error);

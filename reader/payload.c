@@ -50,10 +50,18 @@ typedef struct payload_copy {
     stk_payload_source *payload;
 } payload_copy;
 
+/* One of joined sources. */
+typedef struct payload_part {
+    const stk_payload_source *payload;
+    uint64_t first_row;
+    uint32_t first_file, first_tables;
+} payload_part;
+
 struct stk_payload_source {
     stk_storage *storage;
     _Atomic(payload_copy *) copy; /* NULL = none (yet) */
-    uint32_t first_check;         /* where its files begin in stk_payload_ctx.checks */
+    payload_part *parts;          /* of joined storages, whose copies are theirs */
+    uint32_t n_parts;
     stk_io io;
     stk_verify_mode verify;
     uint64_t max_record_bytes;
@@ -160,7 +168,6 @@ stk_status stk_payload_adopt(stk_payload_source *s, stk_storage *storage, const 
     copy->storage = storage;
     stk_status status = stk_payload_open(storage, options, &copy->payload, error);
     if (status == STK_OK) {
-        copy->payload->first_check = s->storage->n_files;
         if (!atomic_compare_exchange_strong(&s->copy, &none, copy))
             status = stk_fail(error, STK_ERR_STATE, "a staged copy is in use already");
     }
@@ -168,12 +175,60 @@ stk_status stk_payload_adopt(stk_payload_source *s, stk_storage *storage, const 
     return status;
 }
 
-/* The copy when it holds the row's payload. */
-static const stk_payload_source *copy_with(const stk_payload_source *s, const stk_row *row)
+stk_status stk_payload_join(stk_payload_source *s, const stk_payload_source *const *parts, uint32_t n_parts,
+                            stk_error *error)
 {
+    payload_part at = {0};
+    s->parts = calloc(n_parts, sizeof *s->parts);
+    if (s->parts == NULL) return stk_fail_memory(error, "the joined data set");
+    for (uint32_t p = 0; p < n_parts; p++) {
+        at.payload = parts[p];
+        s->parts[p] = at;
+        at.first_row += parts[p]->storage->n_rows; /* no overflow: the joined storage has their sums */
+        at.first_file += parts[p]->storage->n_files;
+        at.first_tables += parts[p]->storage->n_table_sets;
+    }
+    s->n_parts = n_parts;
+    return STK_OK;
+}
+
+/* Where a record lies in a staged copy: as which record of which source, and where its files' checks begin. */
+typedef struct copied {
+    const stk_payload_source *payload;
+    stk_row row;
+    uint64_t i;
+    uint32_t first_check;
+} copied;
+
+#define ANY_RECORD UINT64_MAX
+
+/* The part of record i; of ANY_RECORD the one that has the file. */
+static const payload_part *part_of(const stk_payload_source *s, uint64_t i, uint32_t file)
+{
+    uint32_t p = s->n_parts - 1;
+    if (i != ANY_RECORD)
+        while (p > 0 && s->parts[p].first_row > i) p--;
+    else
+        while (p > 0 && (s->parts[p].first_file > file || s->parts[p].payload->storage->n_files == 0)) p--;
+    return &s->parts[p];
+}
+
+/* Whether a staged copy holds the row's payload, and where. */
+static bool in_copy(const stk_payload_source *s, uint64_t i, const stk_row *row, copied *out)
+{
+    if (__builtin_expect(s->n_parts > 0, 0)) {
+        const payload_part *part = part_of(s, i, row->file);
+        stk_row own = *row;
+        own.file -= part->first_file;
+        if (own.tables != 0) own.tables -= part->first_tables;
+        if (!in_copy(part->payload, i == ANY_RECORD ? i : i - part->first_row, &own, out)) return false;
+        out->first_check += s->storage->n_files + part->first_file - part->payload->storage->n_files;
+        return true;
+    }
     const payload_copy *copy = atomic_load_explicit(&s->copy, memory_order_acquire);
-    if (__builtin_expect(copy == NULL, 1) || !stk_staged_storage_has(copy->storage, row)) return NULL;
-    return copy->payload;
+    if (__builtin_expect(copy == NULL, 1) || !stk_staged_storage_has(copy->storage, row)) return false;
+    *out = (copied){copy->payload, *row, i, s->storage->n_files};
+    return true;
 }
 
 void stk_payload_close(stk_payload_source **source)
@@ -183,6 +238,7 @@ void stk_payload_close(stk_payload_source **source)
     copy_close(atomic_load(&s->copy));
     for (uint32_t i = 0; s->files != NULL && i < s->storage->n_files; i++) file_free(atomic_load(&s->files[i]));
     free((void *)s->files);
+    free(s->parts);
     stk_bitmap_close(&s->touched);
     free(s);
     *source = NULL;
@@ -230,6 +286,7 @@ const char *stk_payload_road(const stk_payload_source *s)
     if (s->storage->road != NULL) return s->storage->road;
     const payload_copy *copy = atomic_load_explicit(&s->copy, memory_order_acquire);
     if (copy != NULL) return stk_payload_road(copy->payload);
+    if (s->n_parts > 0) return stk_payload_road(s->parts[0].payload);
     payload_file *f;
     if (s->storage->n_files == 0 || file_get(s, 0, &f, NULL) != STK_OK) return "pread";
     return f->map != NULL ? "mmap" : "pread";
@@ -316,8 +373,13 @@ static stk_status accept(const stk_payload_source *s, uint64_t i, const stk_row 
 stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, uint64_t i, const stk_row *row,
                            const uint8_t **data, stk_error *error)
 {
-    const stk_payload_source *copy = copy_with(s, row);
-    if (copy != NULL && stk_payload_get(copy, ctx, i, row, data, NULL) == STK_OK) return STK_OK;
+    copied place;
+    if (__builtin_expect(in_copy(s, i, row, &place), 0)) {
+        ctx->first_check = place.first_check;
+        stk_status status = stk_payload_get(place.payload, ctx, place.i, &place.row, data, NULL);
+        ctx->first_check = 0;
+        if (status == STK_OK) return STK_OK;
+    }
     *data = NULL;
     if (row->n_bytes > s->max_record_bytes)
         return stk_fail(error, STK_ERR_LIMIT, "a record of %llu bytes is above the limit max_record_bytes of %llu",
@@ -332,7 +394,7 @@ stk_status stk_payload_get(const stk_payload_source *s, stk_payload_ctx *ctx, ui
     if (mirror != NULL && (*data = stk_mirror_get(mirror, row->offset, row->n_bytes)) != NULL)
         return accept(s, i, row, f, *data, error);
     if (stk_bitmap_get(&s->touched, i) && f != NULL && f->map != NULL) {
-        STK_TRY(check_size(ctx, s->first_check + row->file, row, f, error));
+        STK_TRY(check_size(ctx, ctx->first_check + row->file, row, f, error));
         *data = f->map + row->offset;
     } else {
         STK_TRY(read_record(s, ctx, i, row, f, error));
@@ -351,8 +413,12 @@ stk_status stk_payload_accept(const stk_payload_source *s, uint64_t i, const stk
 
 void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row *row)
 {
-    const stk_payload_source *copy = copy_with(s, row);
-    if (copy != NULL) s = copy;
+    copied place;
+    if (__builtin_expect(in_copy(s, i, row, &place), 0)) {
+        s = place.payload;
+        i = place.i;
+        row = &place.row;
+    }
     if (row->offset == UINT64_MAX || row->n_bytes > PREFETCH_BYTES || row->file >= s->storage->n_files) return;
     const payload_file *f = atomic_load_explicit(&s->files[row->file], memory_order_acquire);
     if (f == NULL || !stk_bitmap_get(&s->touched, i)) return;
@@ -366,8 +432,11 @@ void stk_payload_prefetch(const stk_payload_source *s, uint64_t i, const stk_row
 bool stk_payload_resident(const stk_payload_source *s, const stk_row *row)
 {
     payload_file *f;
-    const stk_payload_source *copy = copy_with(s, row);
-    if (copy != NULL) s = copy;
+    copied place;
+    if (row->offset != UINT64_MAX && in_copy(s, ANY_RECORD, row, &place)) {
+        s = place.payload;
+        row = &place.row;
+    }
     if (row->offset == UINT64_MAX || row->n_bytes == 0 || file_get(s, row->file, &f, NULL) != STK_OK)
         return true; /* nothing that could be asked for */
     if (s->pretend_remote) return false;
@@ -396,12 +465,15 @@ static void take_over(payload_file *f)
 bool stk_payload_ask(const stk_payload_source *s, uint32_t file, uint64_t offset, uint64_t n_bytes)
 {
     payload_file *f;
-    const stk_payload_source *copy =
-        copy_with(s, &(stk_row){.file = file, .offset = offset, .n_bytes = n_bytes});
-    if (copy != NULL) s = copy;
+    copied place;
+    bool copy = in_copy(s, ANY_RECORD, &(stk_row){.file = file, .offset = offset, .n_bytes = n_bytes}, &place);
+    if (copy) {
+        s = place.payload;
+        file = place.row.file;
+    }
     if (file_get(s, file, &f, NULL) != STK_OK || f->kind == STK_FS_MEMORY) return true;
     /* A copy lies on a disk of this machine, also where its kind is not known (a container's overlay). */
-    if (f->kind == STK_FS_OTHER && copy == NULL) return false;
+    if (f->kind == STK_FS_OTHER && !copy) return false;
     take_over(f);
     uint64_t end = offset + n_bytes;
     for (uint64_t at = offset; at < end;) {

@@ -43,6 +43,11 @@ void stk_payload_close(stk_payload_source **source);
 stk_status stk_payload_adopt(stk_payload_source *source, stk_storage *copy, const stk_dataset_options *options,
                              stk_error *error);
 
+/* A source over joined storages (format/concat.h), in the order of `parts`, which are the joined ones' own sources and must
+ * outlive it: what their copies hold is read from there, from whenever they have some. Before anything is read. */
+stk_status stk_payload_join(stk_payload_source *source, const stk_payload_source *const *parts, uint32_t n_parts,
+                            stk_error *error);
+
 /* "mmap", "pread", or the storage's own words. */
 const char *stk_payload_road(const stk_payload_source *source);
 
@@ -72,6 +77,7 @@ bool stk_payload_copy_some(const stk_payload_source *source, stk_payload_copying
 typedef struct stk_payload_ctx {
     stk_buffer scratch;
     stk_file_check *checks; /* [2 * n_files]: of the source's, and of a staged copy's */
+    uint32_t first_check;   /* where those of the files in hand begin */
     uint32_t round;
 } stk_payload_ctx;
 

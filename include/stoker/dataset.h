@@ -66,9 +66,9 @@ STK_API STK_NODISCARD stk_status stk_dataset_open(const char *path, const stk_da
 
 /* Several data sets as one: the records of parts[0], then those of parts[1] ... Classes are joined by name, in the
  * order in which they first appear; columns by name, null where a part has no such column. Options are those of
- * parts[0]; records are read from the paths of the parts, not from staged copies. The parts stay the caller's and must
- * stay open as long as *out. Errors: STK_ERR_ARGUMENT for parts that do
- * not go together (a column of two types, named classes in one and numbers as labels in another). */
+ * parts[0]; what a part reads from a staged copy, now or later, is read from there here too. The parts stay the caller's
+ * and must stay open as long as *out. Errors: STK_ERR_ARGUMENT for parts that do not go together (a column of two types,
+ * named classes in one and numbers as labels in another). */
 STK_API STK_NODISCARD stk_status stk_dataset_concat(const stk_dataset *const *parts, uint32_t n_parts,
                                                     stk_dataset **out, stk_error *error);
 
@@ -103,7 +103,8 @@ STK_API const char *stk_dataset_container(const stk_dataset *dataset);
 /* The road payload bytes take, one clause for people ("mmap", "pread", "H5Dread_chunk under a lock"). */
 STK_API const char *stk_dataset_road(const stk_dataset *dataset);
 
-/* How reading from a staged copy stands. */
+/* How reading from a staged copy stands; of joined data sets, "copying" while one is copied, and "subset" when not all are
+ * whole. */
 typedef struct stk_dataset_stage_info {
     const char *state; /* "off" (not asked for), "copying" (read from path meanwhile), "whole", "subset", "needless" (no
                           place is faster), "failed". Static text. */

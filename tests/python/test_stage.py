@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stoker
+from conftest import noise
 
 MIB = 1 << 20
 
@@ -218,3 +219,79 @@ def test_flipped_byte_is_mended_by_the_command(big: Path, place: Path) -> None:
     )
     assert "3 blocks compared with their checksums, 1 mended" in done.stdout
     assert Path(path).read_bytes() == big.read_bytes()
+
+
+# Joined data sets read from the copies of their parts.
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    """A file, a folder of shards and HDF5, whose records are alike."""
+    paths = [tmp_path / "a.stk", tmp_path / "b", tmp_path / "c.h5"]
+    for k, (path, n) in enumerate(zip(paths, (9, 40, 12))):
+        target = f"{path}/" if path.suffix == "" else path
+        with stoker.Writer(target, classes=["x", "y"], shard_size=1 << 16, encode="raw") as writer:
+            for i in range(n):
+                writer.add(noise(32, 32, 100 * k + i), i % 2)
+    return paths
+
+
+def spoil(path: Path) -> None:
+    """All payload bytes of the records, without a trace in sizes or indexes."""
+    with stoker.open(path, verify="off") as ds:
+        places = [(ds.info(i).shard, ds.info(i).offset, ds.info(i).n_bytes) for i in range(len(ds))]
+    files = sorted(path.glob("*.stk")) if path.is_dir() else [path]
+    for shard, offset, n in places:
+        with open(files[shard], "r+b") as file:
+            assert offset is not None
+            file.seek(offset)
+            file.write(b"\x55" * n)
+
+
+def pixels(ds: stoker.Dataset) -> list[bytes]:
+    return [ds.image(i).tobytes() for i in range(len(ds))]
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_joined_data_sets_read_the_copies(three: list[Path], place: Path, ready: bool) -> None:
+    """The sources are spoilt once the copies are there: what comes right comes from them."""
+    want = [image for path in three for image in pixels(stoker.open(path))]
+    if ready:
+        for path in three:
+            stoker.stage(path, to=place)
+    parts = [stoker.open(path, stage=place) for path in three]
+    whole = stoker.concat(parts)
+    nested = (parts[0] + parts[1]) + parts[2]
+    for ds in (whole, nested):
+        wait_for(ds, "whole")
+        assert ds.staged.bytes == sum(part.staged.bytes for part in parts) > 0
+        assert ds.staged.text.startswith(str(place))
+    del parts
+    loaders = [stoker.Loader(ds, 7, shuffle=True, seed=2, num_threads=3) for ds in (whole, nested)]
+    for path in three:
+        spoil(path)
+    with pytest.raises(stoker.ChecksumError):
+        stoker.open(three[0]).image(0)
+    assert pixels(whole) == pixels(nested) == want
+    for loader in loaders:
+        for _ in range(2):
+            seen = {}
+            for images, labels in loader:
+                assert loader.batch is not None
+                for image, label, sample in zip(images, labels, loader.batch.ids.tolist()):
+                    seen[sample] = image.tobytes()
+                    assert label == whole.labels[sample]  # type: ignore[index]
+            assert [seen[i] for i in range(61)] == want
+
+
+def test_a_joined_data_set_falls_back_on_the_source(three: list[Path], place: Path) -> None:
+    """A copy that is damaged, and a part that has none."""
+    want = [image for path in three[:2] for image in pixels(stoker.open(path))]
+    report = stoker.stage(three[0], to=place)
+    whole = stoker.open(three[0], stage=place) + stoker.open(three[1])
+    assert whole.staged.state == "subset" and report.path is not None
+    assert pixels(whole) == want
+    again = stoker.open(three[0], stage=place) + stoker.open(three[1])
+    spoil(Path(report.path))
+    assert pixels(again) == want
+    assert stoker.concat([stoker.open(path) for path in three]).staged.state == "off"
