@@ -11,6 +11,7 @@
 #include "common/fail.h"
 #include "common/file.h"
 #include "format/folder.h"
+#include "packer/string_set.h"
 
 static stk_status join(const char *folder, const char *name, char out[PATH_MAX], stk_error *error)
 {
@@ -82,6 +83,46 @@ stk_status stk_append_begin(stk_append *a, uint64_t job_id, bool force, const ch
                         "%s/%s: these files were appended already with these options; --force adds them once more", dst,
                         s->file);
     }
+    return STK_OK;
+}
+
+static stk_status list_known(const stk_history *history, stk_string_set *known, stk_error *error)
+{
+    stk_buffer scratch = {0};
+    stk_history_entry entry;
+    uint32_t number;
+    size_t at = history->first_line;
+    stk_status status;
+    STK_GOTO(stk_history_room(history, &scratch, error));
+    while (stk_history_next(history, &at, &scratch, &entry))
+        if (entry.fate == STK_FATE_RECORD) STK_GOTO(stk_string_set_add(known, entry.path, strlen(entry.path), &number, error));
+cleanup:
+    stk_buffer_free(&scratch);
+    return status;
+}
+
+stk_status stk_append_count_known(const stk_append *a, const stk_sources *sources, uint64_t *n, stk_error *error)
+{
+    stk_string_set known = {0};
+    char path[PATH_MAX];
+    stk_status status = STK_OK;
+    *n = 0;
+    if (!a->has_history) return STK_OK;
+    STK_GOTO(list_known(&a->history, &known, error));
+    uint32_t n_known = (uint32_t)known.names.n;
+    for (uint64_t i = 0; i < sources->n; i++) {
+        stk_source source;
+        uint32_t number;
+        stk_sources_get(sources, i, &source);
+        size_t length = stk_source_path(sources, &source, path, sizeof path);
+        if (length >= sizeof path) continue;
+        STK_GOTO(stk_string_set_add(&known, path, length, &number, error));
+        *n += number < n_known;
+    }
+cleanup:
+    stk_string_set_free(&known);
+    if (status != STK_ERR_LIMIT) return status;
+    *n = 0; /* more names than a set takes: it is only a note */
     return STK_OK;
 }
 

@@ -38,6 +38,9 @@ stk_status stk_append_classes(const stk_append *append, stk_sources *sources, st
 stk_status stk_append_check(const stk_append *append, const char *metadata, const char *recipe, stk_column *columns,
                             uint32_t n_columns, stk_error *error);
 
+/* How many of the sources' paths the data set holds already, by DST.sources; 0 without it. */
+stk_status stk_append_count_known(const stk_append *append, const stk_sources *sources, uint64_t *n, stk_error *error);
+
 /* Where the output begins. */
 void stk_append_output(const stk_append *append, stk_output_options *options);
 

@@ -113,6 +113,18 @@ static stk_status find_tables(pack *p, stk_error *error)
     return stk_tile_tables_open(p->table_blob.data, p->table_blob.n_bytes, &p->tables, error);
 }
 
+/* A folder that has grown, say, was to be packed again with --force; appended, what was there already is there twice. */
+static stk_status note_twice(pack *p, stk_error *error)
+{
+    uint64_t n;
+    char text[200];
+    STK_TRY(stk_append_count_known(&p->append, &p->sources, &n, error));
+    if (n == 0) return STK_OK;
+    snprintf(text, sizeof text, "%llu of %llu paths are in it already, and stand there twice from now on",
+             (unsigned long long)n, (unsigned long long)p->sources.n);
+    return stk_report_note(&p->report, p->source.dst, "kept", "twice", text, error);
+}
+
 static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
@@ -125,9 +137,10 @@ static stk_status open_output(pack *p, stk_error *error)
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
     const char *list = p->source.manifest != NULL ? p->source.manifest : p->source.root;
     if (p->sources.label_note != NULL)
-        STK_TRY(stk_report_note(&p->report, list, "label", p->sources.label_note, error));
+        STK_TRY(stk_report_note(&p->report, list, "ignored", "label", p->sources.label_note, error));
     if (p->sources.member_note != NULL)
-        STK_TRY(stk_report_note(&p->report, list, "members", p->sources.member_note, error));
+        STK_TRY(stk_report_note(&p->report, list, "ignored", "members", p->sources.member_note, error));
+    if (p->options.append) STK_TRY(note_twice(p, error));
     stk_hdf5_sink_options hdf5 = {
         .max_records = p->end - p->first,
         .size = p->size,
@@ -299,7 +312,7 @@ static stk_status finish(pack *p, stk_error *error)
     STK_TRY(stk_source_log_end(&p->log, p->id, p->report.counts.files, error));
     stk_cache_use_flush(&p->cache);
     if (p->cache.failed)
-        STK_TRY(stk_report_note(&p->report, p->options.cache, "cache", p->cache.why.text, error));
+        STK_TRY(stk_report_note(&p->report, p->options.cache, "ignored", "cache", p->cache.why.text, error));
     STK_TRY(stk_report_finish(&p->report, error));
     p->report.counts.ignored += p->sources.n_special; /* never on the list, so not in the report's sums */
     if (p->options.append) return stk_append_commit(&p->append, &p->job, p->id, error);

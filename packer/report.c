@@ -100,10 +100,10 @@ stk_status stk_report_add(stk_report *report, const char *path, const stk_produc
     return status;
 }
 
-stk_status stk_report_note(stk_report *report, const char *path, const char *kind, const char *reason,
+stk_status stk_report_note(stk_report *report, const char *path, const char *action, const char *kind, const char *reason,
                            stk_error *error)
 {
-    stk_product product = {.fate = STK_FATE_IGNORED, .action = "ignored", .kind = kind};
+    stk_product product = {.fate = STK_FATE_IGNORED, .action = action, .kind = kind};
     snprintf(product.reason, sizeof product.reason, "%s", reason);
     stk_status status = STK_OK;
     pthread_mutex_lock(&report->lock);

@@ -39,8 +39,8 @@ void stk_report_close(stk_report *report);
 /* Counts a product and notes its issue. Products come in the list's order. */
 stk_status stk_report_add(stk_report *report, const char *path, const stk_product *product, stk_error *error);
 
-/* Tells of something that is no source file; nothing is counted. kind: static text. */
-stk_status stk_report_note(stk_report *report, const char *path, const char *kind, const char *reason,
+/* Tells of something that is no source file, as "ignored" or "kept"; nothing is counted. action, kind: static text. */
+stk_status stk_report_note(stk_report *report, const char *path, const char *action, const char *kind, const char *reason,
                            stk_error *error);
 
 /* On the caller's thread: hands waiting issues to the callback and shows progress; false when that cancels.

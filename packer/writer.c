@@ -279,7 +279,7 @@ static stk_status finish(stk_writer *w, char *id, uint64_t *n_bytes, stk_error *
     STK_TRY(stk_output_finish(w->output, id, n_bytes, error));
     stk_cache_use_flush(&w->cache);
     if (w->cache.failed)
-        STK_TRY(stk_report_note(&w->report, w->options.cache, "cache", w->cache.why.text, error));
+        STK_TRY(stk_report_note(&w->report, w->options.cache, "ignored", "cache", w->cache.why.text, error));
     STK_TRY(stk_report_finish(&w->report, error));
     return stk_job_commit(&w->job, w->options.force, error);
 }

@@ -429,6 +429,8 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     if (stk_dataset_slow_pattern(dataset) != NULL && args->loader.order == STK_ORDER_SHUFFLE)
         cli_note(&command_bench, "%s", stk_dataset_slow_pattern(dataset));
     if (args->transform == BENCH_UNSAID) args->transform = begins_with_array(dataset) ? BENCH_NONE : BENCH_TRAIN;
+    if (args->transform == BENCH_NONE && args->width != 0)
+        cli_note(&command_bench, "--size has no effect here: without a transform images stay as they are");
     set_transform(args);
     uint64_t n = stk_dataset_len(dataset);
     if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
