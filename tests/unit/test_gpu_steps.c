@@ -327,6 +327,63 @@ static void bad_records_stay_zero(void)
     stk_dataset_close(&bad);
 }
 
+/* ---- Devices that fail in the midst of it: a status, and nothing left behind. */
+
+/* Opens an uploader on such a device and takes some batches; the first status that is not STK_OK. */
+static stk_status run_on(const char *backend, uint32_t number, bool *opened)
+{
+    stk_loader_options o;
+    stk_uploader_options uo;
+    stk_uploader *u = NULL;
+    stk_step s[3];
+    set_options(&FORMS[number], &o, &uo);
+    uo.backend = backend;
+    set_jitter(&s[0]);
+    stk_step_init(&s[1], STK_STEP_BLUR);
+    set_erase(&s[2], STK_ERASE_PIXEL, 2);
+    o.transform.steps = s;
+    o.transform.n_steps = 3;
+    o.transform.mix.mixup_alpha = 1;
+    stk_status status = stk_uploader_open(color, &o, &uo, &u, &error);
+    *opened = status == STK_OK;
+    for (int i = 0; i < 3 && status == STK_OK; i++) {
+        stk_device_batch *b = NULL;
+        status = stk_uploader_next(u, NULL, -1, &b, &error);
+        if (status == STK_END) status = STK_OK;
+        stk_device_batch_release(b, NULL);
+    }
+    stk_uploader_close(&u);
+    return status;
+}
+
+static void a_full_device(void)
+{
+    for (uint32_t f = 0; f < 4; f++) {
+        int failed_later = 0;
+        bool fits = false, opened;
+        for (uint64_t memory = 1 << 12; memory < 1 << 24 && !fits; memory += memory / 4) {
+            char backend[64];
+            snprintf(backend, sizeof backend, "dummy:memory=%llu", (unsigned long long)memory);
+            stk_status status = run_on(backend, f, &opened);
+            CHECK(status == STK_OK || status == STK_ERR_MEMORY);
+            failed_later += opened && status != STK_OK;
+            fits = status == STK_OK;
+        }
+        CHECK(fits && failed_later > 0);
+    }
+}
+
+static void a_lost_device(void)
+{
+    for (uint32_t f = 0; f < 4; f++)
+        for (int n = 1; n <= 4; n++) { /* two batches, of stages and of steps */
+            char backend[64];
+            bool opened;
+            snprintf(backend, sizeof backend, "dummy:lost=%d", n);
+            CHECK_EQ(run_on(backend, f, &opened), STK_ERR_DEVICE);
+        }
+}
+
 /* ---- What is said of it. */
 
 static void expect(stk_decode decode, const stk_step *step, stk_mix mix, const char *text)
@@ -372,6 +429,8 @@ int main(void)
     RUN(every_way_to_erase);
     RUN(every_way_to_mix);
     RUN(bad_records_stay_zero);
+    RUN(a_full_device);
+    RUN(a_lost_device);
     RUN(auto_leaves_steps_to_the_cpu);
     stk_dataset_close(&color);
     stk_dataset_close(&grey);
