@@ -117,9 +117,13 @@ static void run_axes(const stk_gpu_group *g, const stk_gpu_image *im)
 
 static void say_bad(const stk_gpu_group *g, uint32_t image)
 {
-    stk_gpu_image *im = (stk_gpu_image *)(uintptr_t)&g->images[image]; /* in the device's memory, which is its to write */
-    im->bad = 1;
-    g->status[im->entry] = 1;
+    const uint32_t entry = g->images[image].entry, view = entry % g->n_views;
+    /* In the device's memory, which is its to write. */
+    stk_gpu_image *views = (stk_gpu_image *)(uintptr_t)&g->images[image - view];
+    for (uint32_t v = 0; v < g->n_views; v++) {
+        views[v].bad = 1;
+        g->status[entry - view + v] = 1;
+    }
 }
 
 static void run_decode(const stk_gpu_group *g, const stk_gpu_item *item)

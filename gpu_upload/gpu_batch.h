@@ -59,7 +59,8 @@ typedef struct stk_gpu_fused {
 typedef struct stk_gpu_image {
     uint32_t kind;  /* STK_GATHER_... */
     uint32_t entry; /* of the batch: place of its output and status */
-    uint32_t bad;   /* set by the decode stage where bits were invalid: the pixels are zero then */
+    uint32_t bad;   /* set by the decode stage where bits of any of the sample's views were invalid: the pixels are zero
+                       then */
     /* tiles */
     uint64_t tables;   /* stk_gather_tables, then offsets and lengths of n_listed segments */
     uint64_t segments; /* what offsets count from */
@@ -127,7 +128,7 @@ typedef struct stk_gpu_group {
     const uint8_t *resident; /* may be NULL */
     uint64_t bytes_size, resident_size; /* for clamping reads that follow garbage */
     const stk_gpu_image *images;
-    uint32_t n_images;
+    uint32_t n_images, n_views; /* of a sample: its images are neighbours, and never in different groups */
     const stk_gpu_item *decode_items;
     uint32_t n_decode_items;
     const uint32_t *others; /* numbers of the images that are not fused */
@@ -139,7 +140,7 @@ typedef struct stk_gpu_group {
     uint8_t *scratch;
     const void *norm; /* [3][256] elements of the dtype; unused for uint8 */
     uint8_t *out;     /* of the whole batch */
-    int32_t *status;  /* [entries]: set to 1 where bits were invalid */
+    int32_t *status;  /* [entries]: set to 1 where bits were invalid, for all views of the sample */
     stk_gpu_output output;
 } stk_gpu_group;
 

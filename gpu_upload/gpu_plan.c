@@ -20,6 +20,7 @@ enum { ALIGN = 64, COST_BUCKETS = 256, COST_STEP = 64 };
 
 struct stk_gpu_plan {
     uint64_t scratch_cap;
+    uint32_t n_views;
     stk_buffer images, items, others, groups, block;
     stk_buffer costs, sorted; /* of a group's items */
     uint32_t most_strips; /* of a group */
@@ -37,11 +38,12 @@ typedef struct maker {
     uint32_t buckets[COST_BUCKETS]; /* of the group's items */
 } maker;
 
-stk_status stk_gpu_plan_open(uint64_t scratch_cap, stk_gpu_plan **out, stk_error *error)
+stk_status stk_gpu_plan_open(uint64_t scratch_cap, uint32_t n_views, stk_gpu_plan **out, stk_error *error)
 {
     *out = calloc(1, sizeof **out);
     if (*out == NULL) return stk_fail_memory(error, "a GPU plan");
     (*out)->scratch_cap = scratch_cap;
+    (*out)->n_views = n_views;
     return STK_OK;
 }
 
@@ -514,7 +516,9 @@ static stk_status add_image(maker *m, uint32_t i, int32_t *status, stk_error *er
         if (entry_ok(m, &e, &g)) plan_image(m, &im, &e, &g, &scratch);
         else *status = STK_ERR_INTERNAL;
     }
-    if (m->group.n_images > 0 && m->scratch + scratch > m->plan->scratch_cap) {
+    /* Bits that are invalid in one view make the whole sample bad, as on the CPU: its views stay together. */
+    const uint32_t n_views = m->plan->n_views;
+    if (m->group.n_images > 0 && i % n_views == 0 && m->scratch + scratch * n_views > m->plan->scratch_cap) {
         STK_TRY(end_group(m, error));
         begin_group(m, i);
     }

@@ -25,8 +25,9 @@ typedef struct stk_gpu_plan_group {
     uint64_t scratch_bytes;
 } stk_gpu_plan_group;
 
-/* One plan is reused for all batches of an uploader; its memory grows and stays. */
-stk_status stk_gpu_plan_open(uint64_t scratch_cap, stk_gpu_plan **out, stk_error *error);
+/* One plan is reused for all batches of an uploader; its memory grows and stays. A sample's n_views images are in one
+ * group, whose scratch therefore is scratch_cap bytes but for what they differ. */
+stk_status stk_gpu_plan_open(uint64_t scratch_cap, uint32_t n_views, stk_gpu_plan **out, stk_error *error);
 void stk_gpu_plan_close(stk_gpu_plan **plan);
 
 /* Plans n entries at the start of batch (n_bytes in all). resident_bytes: size of the resident memory (0 = none).

@@ -129,6 +129,7 @@ static void fill_group(const stk_uploader *u, const stk_job *job, const stk_gpu_
                            .output = to->output};
     out->decode_items = (const stk_gpu_item *)(void *)(plan + v->items_at) + g->first_item;
     out->n_decode_items = g->n_items;
+    out->n_views = u->loader_options.n_views;
     out->others = (const uint32_t *)(void *)(plan + v->others_at) + g->first_other;
     out->n_others = g->n_others;
     memcpy(out->rows, g->rows, sizeof out->rows);

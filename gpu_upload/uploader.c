@@ -89,7 +89,7 @@ static stk_status look_at_bits(stk_uploader *u, stk_job *job, stk_error *error)
     stk_status status = STK_OK;
     for (uint32_t i = 0; i < job->batch.n; i++) {
         if (!stk_job_note_bits(job, i)) continue; /* entries that were bad before have nothing to decode */
-        u->stats.bad_on_device++;
+        if (i % job->n_views == 0) u->stats.bad_on_device++; /* a sample's views are bad together */
         if (u->loader_options.on_bad != STK_ON_BAD_ERROR || status != STK_OK) continue;
         status = stk_fail(error, STK_ERR_IMAGE, "record %llu: a segment whose bits are invalid",
                           (unsigned long long)job->ids[i]);
@@ -312,7 +312,7 @@ static stk_status open_all(stk_uploader *u, stk_error *error)
     STK_TRY(stk_job_pool_open(u->share, u->n_ahead + 2 + u->n_lanes, &u->pool, error));
     STK_TRY(k->stream_open(u->share->device, &u->copy_stream, error));
     for (uint32_t i = 0; i < u->n_lanes; i++) STK_TRY(k->stream_open_beside(u->share->device, &u->lanes[i].stream, error));
-    STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, &u->plan, error));
+    STK_TRY(stk_gpu_plan_open(u->options.scratch_bytes / u->n_lanes, u->loader_options.n_views, &u->plan, error));
     STK_TRY(stk_resident_load(u, error));
     STK_TRY(upload_norm(u, error));
     STK_TRY(stk_upload_steps_open(u, error));

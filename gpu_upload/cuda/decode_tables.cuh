@@ -11,11 +11,13 @@
 
 namespace stk {
 
-/* For the host, and for the kernels that follow. */
+/* For the host, and for the kernels that follow: of all views of the sample. */
 __device__ __forceinline__ void say_bad(const stk_gpu_group &g, const stk_gpu_image *im)
 {
-    g.status[im->entry] = 1;
-    const_cast<stk_gpu_image *>(im)->bad = 1;
+    const uint32_t view = im->entry % g.n_views;
+    stk_gpu_image *views = const_cast<stk_gpu_image *>(im) - view;
+    int32_t *status = g.status + (im->entry - view);
+    for (uint32_t v = 0; v < g.n_views; v++) views[v].bad = status[v] = 1;
 }
 
 /* A table entry as the symbol loop wants it, every field the operand of one instruction: bits 0-4 length of the code (a

@@ -43,8 +43,8 @@ typedef struct stk_uploader_options {
     stk_decode decode;       /* STK_DECODE_AUTO */
     stk_resident resident;   /* STK_RESIDENT_OFF */
     uint64_t resident_bytes; /* 0 = half of the device's free memory; budget for resident records */
-    uint64_t scratch_bytes;  /* 1 GiB; device memory for planes and pictures at most; larger batches go in groups. Steps
-                                need a batch's pictures once or twice more, a stream */
+    uint64_t scratch_bytes;  /* 1 GiB; device memory for planes and pictures at most; larger batches go in groups of
+                                whole samples. Steps need a batch's pictures once or twice more, a stream */
     uint32_t n_ahead;        /* 0 = 3; batches ready on the device ahead of the consumer */
     uint32_t n_streams;      /* 0 = 2; 1 .. 4 streams that take batches in turn, each with its share of scratch_bytes, so
                                 that one batch's last blocks and the next one's first fill the device together */
@@ -66,7 +66,7 @@ typedef struct stk_device_batch {
     const int64_t *host_labels;  /* host [n] */
     const int32_t *statuses;     /* host [n]; complete once the device's work is done and stk_uploader_next or
                                     stk_device_batch_read was called after that: bits found invalid by the device are
-                                    STK_ERR_IMAGE then; the pixels of that entry are zero */
+                                    STK_ERR_IMAGE then, for all views of the sample, whose pixels are zero */
     int device;
     const stk_array *array;      /* host; as in stk_batch: NULL, or the type and shape of each entry of data */
     const int64_t *host_labels2; /* host [n]; under transform.mix as stk_batch.labels2, else NULL */
@@ -101,7 +101,7 @@ STK_API STK_NODISCARD stk_status stk_uploader_restore(stk_uploader *uploader, co
 
 typedef struct stk_uploader_stats {
     stk_loader_stats loader;
-    uint64_t batches, bad_on_device;
+    uint64_t batches, bad_on_device; /* the latter: samples */
     uint64_t uploaded_bytes;
     double upload_ms;         /* of copies, by events */
     double upload_gb_per_s;   /* of both: 1e9 bytes a second */

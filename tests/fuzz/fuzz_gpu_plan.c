@@ -29,7 +29,7 @@ static void run(const stk_gpu_plan_view *v, const uint8_t *batch, uint64_t n_byt
     memcpy(plan, v->block, (size_t)v->block_bytes);
     for (uint32_t i = 0; i < v->n_groups; i++) {
         const stk_gpu_plan_group *g = &v->groups[i];
-        stk_gpu_group group = {.bytes = bytes, .bytes_size = n_bytes, .n_images = g->n_images, .scratch = scratch, .out = out,
+        stk_gpu_group group = {.bytes = bytes, .bytes_size = n_bytes, .n_images = g->n_images, .n_views = 1, .scratch = scratch, .out = out,
                                .status = status, .output = *o};
         group.images = (const stk_gpu_image *)(void *)(plan + v->images_at) + g->first_image;
         group.decode_items = (const stk_gpu_item *)(void *)(plan + v->items_at) + g->first_item;
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (batch == NULL) return 0;
     memcpy(batch, data + 2, n_bytes);
     tame(batch, n);
-    if (stk_gpu_plan_open(SCRATCH, &plan, NULL) != STK_OK) abort();
+    if (stk_gpu_plan_open(SCRATCH, 1, &plan, NULL) != STK_OK) abort();
     if (stk_gpu_plan_make(plan, batch, n_bytes, 0, n, &o, statuses, NULL) == STK_OK) {
         stk_gpu_plan_view v = stk_gpu_plan_get(plan);
         if (v.scratch_bytes <= (uint64_t)SCRATCH * 16) run(&v, batch, n_bytes, &o, n);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gpu_damage SHARD [BACKEND [ROUNDS [SEED]]]: copies of a shard with bytes changed by chance, read without checksums. The
- * uploader must call the same samples bad as the plain loader does, and give the same bytes: zeros for those. In half of
- * the rounds there are steps, and mixing, of which bad samples are left out. Run it under
- * compute-sanitizer to see that no kernel follows bad bits anywhere. Ends with "ok" or "FAIL". */
+ * uploader must call the same samples bad as the plain loader does, and give the same bytes: zeros for those, for all of
+ * their views (one to three). In half of the rounds there are steps, and mixing, of which bad samples are left out; some
+ * batches go in groups. Run it under compute-sanitizer to see that no kernel follows bad bits anywhere. Ends with "ok" or
+ * "FAIL". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include <stoker/stoker.h>
 
-enum { SIDE = 48, BATCH = 8 };
+enum { SIDE = 48, BATCH = 8, VIEWS = 3 };
 
 static uint64_t state;
 
@@ -59,7 +60,7 @@ typedef struct tally {
 
 static void compare(const stk_batch *a, const stk_device_batch *b, tally *t, stk_error *error)
 {
-    static uint8_t got[BATCH * SIDE * SIDE * 3];
+    static uint8_t got[BATCH * VIEWS * SIDE * SIDE * 3];
     size_t image = SIDE * SIDE * 3;
     if (b->n != a->n || stk_device_batch_read(b, b->data, got, image * a->n, error) != STK_OK) {
         printf("   %s\n", error->text);
@@ -79,8 +80,9 @@ static void compare(const stk_batch *a, const stk_device_batch *b, tally *t, stk
     }
 }
 
-static void run_file(const char *path, const char *backend, bool resident, bool mixed, tally *t)
+static void run_file(const char *path, const char *backend, int round, tally *t)
 {
+    const bool resident = round % 2 == 1, mixed = round % 4 >= 2;
     stk_step step;
     stk_error error = {0};
     stk_dataset_options dopt;
@@ -95,6 +97,7 @@ static void run_file(const char *path, const char *backend, bool resident, bool 
     stk_transform_init(&o.transform, STK_TRANSFORM_RANDOM_RESIZED_CROP);
     o.transform.out_width = o.transform.out_height = SIDE;
     o.on_bad = STK_ON_BAD_SKIP;
+    o.n_views = 1 + (uint32_t)(round % VIEWS);
     stk_step_init(&step, STK_STEP_TRIVIAL_AUGMENT);
     o.transform.steps = &step;
     o.transform.n_steps = mixed;
@@ -103,6 +106,7 @@ static void run_file(const char *path, const char *backend, bool resident, bool 
     stk_uploader_options_init(&uo);
     uo.backend = backend;
     uo.decode = STK_DECODE_GPU;
+    if (round % 5 >= 2) uo.scratch_bytes = 1 << 19; /* a sample or a few a group */
     uo.resident = resident ? STK_RESIDENT_ON : STK_RESIDENT_OFF;
     stk_status s = stk_dataset_open(path, &dopt, &d, &error);
     if (s == STK_OK) {
@@ -152,7 +156,7 @@ int main(int argc, char **argv)
             t.differ++;
             break;
         }
-        run_file(path, backend, i % 2 == 1, i % 4 >= 2, &t);
+        run_file(path, backend, i, &t);
     }
     remove(path);
     free(data);
