@@ -22,7 +22,7 @@ static void move(const stk_gpu_steps *s, const stk_gpu_op *op)
     const stk_gpu_output *o = &s->output;
     uint8_t *to = s->pictures + op->to;
     for (uint32_t y = 0; y < o->height; y++)
-        for (uint32_t x = 0; x < o->width; x++, to += o->channels) stk_hd_moved(op, s->pictures + op->from, o, x, y, to);
+        for (uint32_t x = 0; x < o->width; x++, to += o->channels) stk_hd_moved(op, s->weights, s->pictures + op->from, o, x, y, to);
 }
 
 static void blur(const stk_gpu_steps *s, const stk_gpu_op *op)

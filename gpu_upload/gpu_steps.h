@@ -30,6 +30,7 @@ enum {
     STK_GPU_OP_HUE, /* whole: what is added to the hue's byte */
     /* Pixels out of others: `to` is not `from`. */
     STK_GPU_OP_FIXED,    /* nearest neighbour by `fixed`, stk_op_fixed's numbers */
+    STK_GPU_OP_PLACES,   /* nearest neighbour: the column of each column and the row of each row from `weights` on; -1: none */
     STK_GPU_OP_WALK,     /* nearest neighbour by `m`, positions added up pixel by pixel */
     STK_GPU_OP_BILINEAR, /* `m` */
     STK_GPU_OP_BICUBIC,
@@ -54,7 +55,7 @@ typedef struct stk_gpu_op {
     float alpha;
     uint32_t whole;
     uint32_t kernel_width, kernel_height; /* BLUR */
-    uint32_t weights; /* BLUR: the first of kernel_width and then kernel_height in `weights` */
+    uint32_t weights; /* BLUR: the first of kernel_width and then kernel_height in `weights`; PLACES: of width and height */
     uint8_t fill[4];
     union {
         double m[6];

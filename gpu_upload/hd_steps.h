@@ -61,7 +61,7 @@ STK_HD void stk_hd_point(const stk_gpu_op *op, const stk_gpu_counted *counted, u
 
 /* ---- Pixels out of others. */
 
-/* Nearest neighbour: where pixel (x, y) comes from; false: from outside. */
+/* By 16.16 fixed point. */
 STK_HD bool stk_hd_fixed_place(const stk_gpu_op *op, const stk_gpu_output *o, uint32_t x, uint32_t y, uint32_t *sx, uint32_t *sy)
 {
     const int64_t *f = op->map.fixed;
@@ -70,6 +70,16 @@ STK_HD bool stk_hd_fixed_place(const stk_gpu_op *op, const stk_gpu_output *o, ui
     *sx = (uint32_t)(u >> 16);
     *sy = (uint32_t)(v >> 16);
     return true;
+}
+
+/* Where columns and rows stay what they are, the host has looked the places up. Numbers of pixels are exact as floats. */
+STK_HD bool stk_hd_listed_place(const stk_gpu_op *op, const float *weights, const stk_gpu_output *o, uint32_t x, uint32_t y,
+                                uint32_t *sx, uint32_t *sy)
+{
+    const int32_t u = (int32_t)weights[op->weights + x], v = (int32_t)weights[op->weights + o->width + y];
+    *sx = (uint32_t)u;
+    *sy = (uint32_t)v;
+    return u >= 0 && v >= 0;
 }
 
 /* Pillow's way where 16.16 does not hold the positions (a shear by hundreds): each is the one before it and a step. So
@@ -184,8 +194,18 @@ STK_HD void stk_hd_box(const stk_gpu_op *op, const uint8_t *from, const stk_gpu_
     }
 }
 
+/* Nearest neighbour: where pixel (x, y) comes from; false: from outside. */
+STK_HD bool stk_hd_nearest_place(const stk_gpu_op *op, const float *weights, const stk_gpu_output *o, uint32_t x, uint32_t y,
+                                 uint32_t *sx, uint32_t *sy)
+{
+    if (op->kind == STK_GPU_OP_FIXED) return stk_hd_fixed_place(op, o, x, y, sx, sy);
+    if (op->kind == STK_GPU_OP_PLACES) return stk_hd_listed_place(op, weights, o, x, y, sx, sy);
+    return stk_hd_walk_place(op, o, x, y, sx, sy);
+}
+
 /* Pixel (x, y) of the picture that an operation of class MOVED makes of `from`. */
-STK_HD void stk_hd_moved(const stk_gpu_op *op, const uint8_t *from, const stk_gpu_output *o, uint32_t x, uint32_t y, uint8_t *out)
+STK_HD void stk_hd_moved(const stk_gpu_op *op, const float *weights, const uint8_t *from, const stk_gpu_output *o, uint32_t x,
+                         uint32_t y, uint8_t *out)
 {
     uint32_t sx = 0, sy = 0;
     stk_hd_place p;
@@ -203,7 +223,7 @@ STK_HD void stk_hd_moved(const stk_gpu_op *op, const uint8_t *from, const stk_gp
             else stk_hd_bicubic(from, o, &p, out);
             return;
         }
-    } else if (op->kind == STK_GPU_OP_FIXED ? stk_hd_fixed_place(op, o, x, y, &sx, &sy) : stk_hd_walk_place(op, o, x, y, &sx, &sy)) {
+    } else if (stk_hd_nearest_place(op, weights, o, x, y, &sx, &sy)) {
         const uint8_t *pixel = from + ((uint64_t)sy * o->width + sx) * o->channels;
         for (uint32_t c = 0; c < o->channels; c++) out[c] = pixel[c];
         return;

@@ -62,19 +62,37 @@ static void set_fixed(stk_gpu_op *op, const int64_t f[6])
     memcpy(op->map.fixed, f, sizeof op->map.fixed);
 }
 
-/* As pixel_ops_affine.c chooses. */
-static void choose_nearest(stk_gpu_op *op, const double m[6], uint32_t width, uint32_t height)
+/* Where the pixels along an axis come from, positions added up as Pillow does. */
+static stk_status list_places(stk_steps_plan *p, double at, double step, uint32_t size, stk_error *error)
 {
+    const size_t begin = p->weights.n_bytes;
+    STK_TRY(stk_buffer_resize(&p->weights, begin + size * sizeof(float), error));
+    float *places = (float *)(void *)(p->weights.data + begin);
+    for (uint32_t j = 0; j < size; j++, at += step) places[j] = at < 0.0 || at >= (double)size ? -1 : (float)(uint32_t)at;
+    return STK_OK;
+}
+
+/* As pixel_ops_affine.c chooses. */
+static stk_status choose_nearest(stk_steps_plan *p, stk_gpu_op *op, const double m[6], stk_error *error)
+{
+    const uint32_t width = p->output.width, height = p->output.height;
     int64_t f[6], dx, dy;
     op->kind = STK_GPU_OP_WALK;
     memcpy(op->map.m, m, sizeof op->map.m);
     if (m[1] == 0 && m[3] == 0) {
-        if (m[0] != 1 || m[4] != 1 || !is_shift(m[2] + 0.5, width, &dx) || !is_shift(m[5] + 0.5, height, &dy)) return;
-        set_fixed(op, (const int64_t[6]){65536, 0, dx * 65536, 0, 65536, dy * 65536});
+        if (m[0] == 1 && m[4] == 1 && is_shift(m[2] + 0.5, width, &dx) && is_shift(m[5] + 0.5, height, &dy)) {
+            set_fixed(op, (const int64_t[6]){65536, 0, dx * 65536, 0, 65536, dy * 65536});
+            return STK_OK;
+        }
+        op->kind = STK_GPU_OP_PLACES;
+        op->weights = (uint32_t)(p->weights.n_bytes / sizeof(float));
+        STK_TRY(list_places(p, m[2] + m[0] * 0.5, m[0], width, error));
+        STK_TRY(list_places(p, m[5] + m[4] * 0.5, m[4], height, error));
     } else if (stk_op_fits_fixed(m, width, height)) {
         stk_op_fixed(m, f);
         set_fixed(op, f);
     }
+    return STK_OK;
 }
 
 /* Pixel (x, y) comes from (w - 1 - x, h - 1 - y), or of a square picture from (w - 1 - y, x) or (y, h - 1 - x). */
@@ -88,9 +106,10 @@ static bool choose_quarters(stk_gpu_op *op, double angle, uint32_t width, uint32
     return true;
 }
 
-/* False when nothing is to be done. */
-static bool choose_affine(stk_gpu_op *op, const stk_pixel_op *drawn, uint32_t width, uint32_t height)
+/* *on is false when nothing is to be done. */
+static stk_status choose_affine(stk_steps_plan *p, stk_gpu_op *op, const stk_pixel_op *drawn, bool *on, stk_error *error)
 {
+    const uint32_t width = p->output.width, height = p->output.height;
     const double angle = drawn->kind == STK_OP_ROTATE ? stk_op_degrees(drawn->value) : 0;
     double m[6] = {1, 0, 0, 0, 1, 0};
     memcpy(op->fill, drawn->fill, sizeof op->fill);
@@ -101,17 +120,16 @@ static bool choose_affine(stk_gpu_op *op, const stk_pixel_op *drawn, uint32_t wi
     case STK_OP_TRANSLATE_Y: m[5] = -drawn->value; break;
     case STK_OP_AFFINE: memcpy(m, drawn->matrix, sizeof m); break;
     default:
-        if (angle == 0) return false;
-        if (choose_quarters(op, angle, width, height)) return true;
+        *on = angle != 0;
+        if (!*on || choose_quarters(op, angle, width, height)) return STK_OK;
         stk_op_rotation(width, height, angle, m);
     }
     if (drawn->filter == STK_FILTER_BILINEAR || drawn->filter == STK_FILTER_BICUBIC) {
         op->kind = drawn->filter == STK_FILTER_BILINEAR ? STK_GPU_OP_BILINEAR : STK_GPU_OP_BICUBIC;
         memcpy(op->map.m, m, sizeof op->map.m);
-    } else {
-        choose_nearest(op, m, width, height);
+        return STK_OK;
     }
-    return true;
+    return choose_nearest(p, op, m, error);
 }
 
 /* ---- One operation. */
@@ -161,7 +179,7 @@ static stk_status choose_op(stk_steps_plan *p, const stk_pixel_op *drawn, stk_gp
     case STK_OP_TRANSLATE_X:
     case STK_OP_TRANSLATE_Y:
     case STK_OP_ROTATE:
-    case STK_OP_AFFINE: *on = choose_affine(op, drawn, o->width, o->height); break;
+    case STK_OP_AFFINE: return choose_affine(p, op, drawn, on, error);
     case STK_OP_BRIGHTNESS: op->kind = STK_GPU_OP_BRIGHTNESS; break;
     case STK_OP_CONTRAST: op->kind = STK_GPU_OP_CONTRAST; break;
     case STK_OP_SATURATION:

@@ -81,7 +81,8 @@ __global__ void __launch_bounds__(STEP_THREADS) step_move(const stk_gpu_steps s,
     const stk_gpu_output *o = &s.output;
     const step_stretch w = stretch_of(stk_hd_pixels(o));
     for (uint32_t i = w.begin + threadIdx.x; i < w.end; i += blockDim.x)
-        stk_hd_moved(op, s.pictures + op->from, o, i % o->width, i / o->width, s.pictures + op->to + (uint64_t)i * o->channels);
+        stk_hd_moved(op, s.weights, s.pictures + op->from, o, i % o->width, i / o->width,
+                     s.pictures + op->to + (uint64_t)i * o->channels);
 }
 
 /* Blurs: blockIdx.x is a stretch of the picture's bytes. */

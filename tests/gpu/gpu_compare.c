@@ -109,6 +109,21 @@ static void add_moves(recipe *r, stk_filter filter)
     add_op(r, STK_OP_SHEAR_X, 300, 400)->probability = 0.05; /* Pillow's way without fixed point */
 }
 
+/* Scaled and moved alone, which has a way of its own, and all of it. */
+static void add_affine(recipe *r)
+{
+    for (int i = 0; i < 2; i++) {
+        stk_step *s = add_step(r, STK_STEP_AFFINE, 0.6);
+        s->scale[0] = 0.6;
+        s->scale[1] = 1.5;
+        s->translate[0] = s->translate[1] = 0.1;
+        s->value[0] = -20 * i;
+        s->value[1] = 20 * i;
+        s->shear_x[1] = 10 * i;
+        s->filter = i == 0 ? STK_FILTER_NEAREST : STK_FILTER_BILINEAR;
+    }
+}
+
 static void add_jitter(recipe *r)
 {
     stk_step *s = add_step(r, STK_STEP_COLOR_JITTER, 0.8);
@@ -143,6 +158,7 @@ static void make_recipe(const char *name, recipe *r)
     if (is(name, "moves")) add_moves(r, STK_FILTER_NEAREST);
     if (is(name, "bilinear moves")) add_moves(r, STK_FILTER_BILINEAR);
     if (is(name, "bicubic moves")) add_moves(r, STK_FILTER_BICUBIC);
+    if (is(name, "affine")) add_affine(r);
     if (is(name, "color jitter") || is(name, "everything")) add_jitter(r);
     if (is(name, "blur") || is(name, "everything")) add_step(r, STK_STEP_BLUR, 0.5);
     if (is(name, "blur 255 wide")) r->steps[0].kernel_width = 255;
@@ -160,7 +176,7 @@ static void make_recipe(const char *name, recipe *r)
 }
 
 static const char *const RECIPES[] = {
-    "points", "moves", "bilinear moves", "bicubic moves", "color jitter", "blur", "blur 255 wide", "RandAugment", "TrivialAugment",
+    "points", "moves", "bilinear moves", "bicubic moves", "affine", "color jitter", "blur", "blur 255 wide", "RandAugment", "TrivialAugment",
     "policy 0", "policy 1", "policy 2", "policy 3", "policy 4", "policy 5", "policy 6", "policy 7", "timm rand", "erase constants",
     "erase pixels", "erase colors", "mixup", "cutmix", "mix by element", "mix by pair", "everything",
 };

@@ -55,7 +55,7 @@ static double between(stk_rng *rng, double low, double high) { return low + (hig
 static void draw_op(stk_rng *rng, stk_op_kind kind, stk_pixel_op *op)
 {
     static const stk_filter filters[3] = {STK_FILTER_NEAREST, STK_FILTER_BILINEAR, STK_FILTER_BICUBIC};
-    static const double ranges[STK_OP_BOX_BLUR + 1][2] = {
+    static const double ranges[STK_OP_AFFINE + 1][2] = {
         [STK_OP_SHEAR_X] = {-2, 2},     [STK_OP_SHEAR_Y] = {-2, 2},      [STK_OP_TRANSLATE_X] = {-40, 40},
         [STK_OP_TRANSLATE_Y] = {-40, 40}, [STK_OP_ROTATE] = {-300, 400},   [STK_OP_BRIGHTNESS] = {0, 3},
         [STK_OP_SATURATION] = {0, 3},   [STK_OP_CONTRAST] = {0, 3},      [STK_OP_SHARPNESS] = {0, 3},
@@ -67,6 +67,9 @@ static void draw_op(stk_rng *rng, stk_op_kind kind, stk_pixel_op *op)
     if (kind == STK_OP_ROTATE && stk_rng_below(rng, 2) == 0) op->value = 90.0 * (double)stk_rng_below(rng, 5);
     if (kind == STK_OP_TRANSLATE_X && stk_rng_below(rng, 2) == 0) op->value = (double)stk_rng_below(rng, 9);
     if (kind == STK_OP_SHEAR_Y && stk_rng_below(rng, 4) == 0) op->value *= 1e5;
+    const bool upright = stk_rng_below(rng, 2) == 0; /* scaled and shifted, no more */
+    for (int i = 0; i < 6; i++)
+        op->matrix[i] = i % 3 == 2 ? between(rng, -9, 9) : i % 4 == 0 ? between(rng, 0.5, 2) : upright ? 0 : between(rng, -1, 1);
 }
 
 /* kind IDENTITY: several operations of any kind. */
@@ -75,7 +78,7 @@ static void draw_steps(const shape *s, uint32_t entry, stk_op_kind kind, uint32_
     stk_rng rng = stk_rng_for(2, (uint64_t)kind, entry, s->width, 0, STK_PURPOSE_CROP);
     out->n_ops = kind == STK_OP_IDENTITY ? (uint32_t)stk_rng_below(&rng, 9) : 1;
     for (uint32_t k = 0; k < out->n_ops; k++)
-        draw_op(&rng, kind == STK_OP_IDENTITY ? (stk_op_kind)(1 + stk_rng_below(&rng, STK_OP_BOX_BLUR)) : kind, &out->ops[k]);
+        draw_op(&rng, kind == STK_OP_IDENTITY ? (stk_op_kind)(1 + stk_rng_below(&rng, STK_OP_AFFINE)) : kind, &out->ops[k]);
     out->n_boxes = n_boxes;
     for (uint32_t b = 0; b < n_boxes; b++) {
         stk_box *box = &out->boxes[b];
@@ -182,7 +185,7 @@ static const stk_mixing *const NOT = NULL;
 
 static void every_operation(void)
 {
-    for (int k = STK_OP_SHEAR_X; k <= STK_OP_BOX_BLUR; k++)
+    for (int k = STK_OP_SHEAR_X; k <= STK_OP_AFFINE; k++)
         for (int i = 0; i < N_SHAPES; i++) compare(&SHAPES[i], (stk_op_kind)k, 0, STK_ERASE_CONSTANT, NOT);
 }
 
