@@ -38,8 +38,9 @@ static void fill_outside(const affine *a, uint8_t *row, uint32_t first, uint32_t
 }
 
 /* ImagingScaleAffine with scale 1: a shift. Positions are added up, as there, and grow by one a pixel, so that those
- * inside are in one piece. */
-static void nearest_shift(const affine *a)
+ * inside are in one piece. False, and nothing is done, where a sum that is rounded up to a whole number leaves a column
+ * out (4.5 pixels as 0.45 * 10 is a hair more). */
+static bool nearest_shift(const affine *a)
 {
     const size_t channels = a->p->channels, pitch = a->p->width * channels;
     uint32_t first = 0, end = 0;
@@ -50,6 +51,7 @@ static void nearest_shift(const affine *a)
         if (at_x < 0 || at_x >= a->p->width) continue;
         if (end == 0) first = j;
         if (end == 0) from_x = at_x;
+        if (at_x - from_x != (int64_t)(j - first)) return false;
         end = j + 1;
     }
     for (uint32_t i = 0; i < a->p->height; i++, y += a->m[4]) {
@@ -59,6 +61,7 @@ static void nearest_shift(const affine *a)
         fill_outside(a, row, inside ? first : 0, inside ? end : 0);
         if (inside) memcpy(row + first * channels, at(a, from_x, at_y), (end - first) * channels);
     }
+    return true;
 }
 
 /* Narrows [*first, *end) to the j for which 0 <= start + j * step < limit; [0, 0) when there is none. */
@@ -125,8 +128,8 @@ static void nearest_double(const affine *a)
 static void nearest(const affine *a)
 {
     bool upright = a->m[1] == 0 && a->m[3] == 0; /* ImagingScaleAffine adds positions up as nearest_double does */
-    if (upright && a->m[0] == 1 && a->m[4] == 1) nearest_shift(a);
-    else if (!upright && stk_op_fits_fixed(a->m, a->p->width, a->p->height)) nearest_fixed(a);
+    if (upright && a->m[0] == 1 && a->m[4] == 1 && nearest_shift(a)) return;
+    if (!upright && stk_op_fits_fixed(a->m, a->p->width, a->p->height)) nearest_fixed(a);
     else nearest_double(a);
 }
 

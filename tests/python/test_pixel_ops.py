@@ -135,6 +135,8 @@ def draw_value(rng, kind, image):
         return value if rng.random() < 0.3 else float32(value)
     if kind.startswith("translate"):
         whole = rng.randrange(-image.width - 2, image.width + 3)
+        if rng.random() < 0.2:  # where sums of positions are rounded to whole numbers
+            return math.nextafter(whole + 0.5, rng.choice([-math.inf, math.inf]))
         return float(whole) if rng.random() < 0.6 else rng.uniform(-0.5, 0.5) * image.width
     if kind == "rotate":
         return rng.choice([rng.randrange(-30, 31) * 4.5, rng.uniform(-400, 400), 90.0, 180.0, 270.0, -90.0, 0.0])

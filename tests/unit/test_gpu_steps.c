@@ -139,6 +139,7 @@ static const struct {
     {"translate x", STK_OP_TRANSLATE_X, -12, 12},
     {"translate y", STK_OP_TRANSLATE_Y, -40, 40},
     {"translate by 3", STK_OP_TRANSLATE_X, 3, 3},
+    {"translate by a column less and less", STK_OP_TRANSLATE_X, -3.4999999999999996, -3.4999999999999996},
     {"rotate", STK_OP_ROTATE, -200, 400},
     {"rotate by 0", STK_OP_ROTATE, 360, 360},
     {"rotate by 90", STK_OP_ROTATE, 90, 90},
