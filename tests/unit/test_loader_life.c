@@ -32,6 +32,11 @@
 #ifndef MEMORY_IS_KEPT
 #define MEMORY_IS_KEPT 0
 #endif
+/* gcc's AddressSanitizer forks with its allocator's locks as they are: a thread of the child waits for one that a thread
+ * of the parent held, once in some fifty runs. */
+#if defined(__SANITIZE_ADDRESS__)
+#define THREADS_AFTER_FORK_REFUSED 1
+#endif
 #ifndef THREADS_AFTER_FORK_REFUSED
 #define THREADS_AFTER_FORK_REFUSED 0
 #endif
