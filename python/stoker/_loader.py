@@ -80,7 +80,8 @@ class Loader:
         weights: one number a record, or "balanced" (each class equally often): drawn with replacement.
         n_draws: samples an epoch with weights; None: as many as there are.
         repeats: repeated augmentation: each sample this many times an epoch.
-        n_views: views of each sample; images is then a tuple of this many batches.
+        n_views: views of each sample; images is then a tuple of this many batches, as are masks and boxes. Labels,
+            ids, columns and ``loader.batch`` have one row a sample.
         views: instead of transform and n_views: a transform for each view, of different sizes say
             (``[Train(224)] * 2 + [Train(96)] * 6``, multi-crop). images is a tuple of one batch a view; labels,
             ids and columns have one row a sample. Views next to each other with equal transforms are made by one C
@@ -443,6 +444,8 @@ class Loader:
             self._follow(raw, keep, masks)
             if self._sample_transform is not None:
                 self._add_per_sample(raw)
+            if self._n_views > 1:
+                self._convert = _views.OneRowASample(self._convert, self._n_views)
         except BaseException:
             self._finalize()
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
-from stoker._batch import BatchInfo
+from stoker._batch import BatchInfo, keep_rows
 from stoker._errors import ArgumentError, InternalError
 from stoker._in_step import CoresInStep
 from stoker._native import ffi, lib
@@ -113,7 +113,7 @@ class ViewsConverter:
             _bad_in_all([_batch(slot) for slot in slots], self._sizes)
         made = [convert(slot) for convert, slot in zip(self._converts, slots)]
         out, info = made[0]
-        infos = [_one_row_a_sample(i, n) for (_, i), n in zip(made, self._sizes)]
+        infos = [one_row_a_sample(i, n) for (_, i), n in zip(made, self._sizes)]
         if any(_identity(other) != _identity(infos[0]) for other in infos[1:]):
             raise InternalError("views came out of step")
         images: tuple[Any, ...] = ()
@@ -128,17 +128,37 @@ class ViewsConverter:
         return {**named, **columns}, info
 
 
+class OneRowASample:
+    """n_views=: C counts views; what is handed out beside the images has one row a sample, as labels have."""
+
+    def __init__(self, convert: Convert, n_views: int) -> None:
+        self._convert, self._n_views = convert, n_views
+
+    def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
+        out, info = self._convert(slot)
+        info = one_row_a_sample(info, self._n_views)
+        if not isinstance(out, dict):
+            return out, info
+        named = {**out, "id": info.ids, "n_valid": info.n_valid}
+        for name, rows in out.items():
+            # Images, and masks and boxes that go along with them, are tuples of one part a view.
+            if name not in ("image", "label", "id", "n_valid") and not isinstance(rows, tuple):
+                named[name] = rows[:: self._n_views]
+        return named, info
+
+
 def _identity(info: BatchInfo) -> tuple[Any, ...]:
     return info.epoch, info.number, info.n_valid, info.ids.tobytes(), info.occurrences.tobytes()
 
 
-def _one_row_a_sample(info: BatchInfo, n: int) -> BatchInfo:
+def one_row_a_sample(info: BatchInfo, n: int) -> BatchInfo:
     """n: views that are side by side in it."""
     return info._replace(
         n_valid=info.n_valid // n,
         ids=info.ids[::n],
         occurrences=info.occurrences[::n],
         statuses=info.statuses[::n],
+        mixed=keep_rows(info.mixed, slice(None, None, n)),  # all views of a sample are mixed alike
     )
 
 

@@ -80,8 +80,8 @@ def test_grouping_is_not_seen(photos: Path) -> None:
     """View v is view v, whether one C loader makes all, or one for each."""
     ds = stoker.open(photos)
     mixed = epoch(stoker.Loader(ds, 7, views=[GLOBAL, GLOBAL, LOCAL, GLOBAL], seed=3))
-    large = epoch_of_views(stoker.Loader(ds, 7, transform=GLOBAL, n_views=4, seed=3))
-    small = epoch_of_views(stoker.Loader(ds, 7, transform=LOCAL, n_views=4, seed=3))
+    large = epoch(stoker.Loader(ds, 7, transform=GLOBAL, n_views=4, seed=3))
+    small = epoch(stoker.Loader(ds, 7, transform=LOCAL, n_views=4, seed=3))
     assert mixed.keys() == large.keys()
     for sample, (first, second, third, fourth) in mixed.items():
         assert np.array_equal(first, large[sample][0]) and np.array_equal(second, large[sample][1])
@@ -90,19 +90,11 @@ def test_grouping_is_not_seen(photos: Path) -> None:
     one = epoch(stoker.Loader(ds, 7, views=[GLOBAL] * 4, seed=3))
     assert same(one, large)
     steps = [stoker.RandomInvert(p=1.0).for_views(2)]
-    inverted = epoch(stoker.Loader(ds, 7, views=[GLOBAL, LOCAL.with_steps(*steps), LOCAL.with_steps(*steps)], seed=3))
+    inverted = epoch(
+        stoker.Loader(ds, 7, views=[GLOBAL, LOCAL.with_steps(*steps), LOCAL.with_steps(*steps)], seed=3)
+    )
     for sample, (_, second, third) in inverted.items():
         assert np.array_equal(second, small[sample][1]) and np.array_equal(third, 255 - small[sample][2])
-
-
-def epoch_of_views(loader: stoker.Loader) -> dict[int, list[np.ndarray]]:
-    """The same of a loader with n_views=, whose ids have one row a view."""
-    seen: dict[int, list[np.ndarray]] = {}
-    for images, _ in loader:
-        assert loader.batch is not None
-        for row, sample in enumerate(loader.batch.ids[:: len(images)].tolist()):
-            seen[sample] = [view[row].copy() for view in images]
-    return seen
 
 
 def test_the_same_for_any_threads_batches_and_ranks(photos: Path) -> None:
@@ -138,7 +130,9 @@ def test_a_state_goes_on_at_the_sample(photos: Path) -> None:
 
 def test_columns_and_on_batch(table: Path) -> None:
     views = [stoker.Train(16), stoker.Train(8), stoker.Train(8)]
-    loader = stoker.Loader(stoker.open(table), 8, views=views, columns=["age", "zip"], on_batch=lambda batch: batch)
+    loader = stoker.Loader(
+        stoker.open(table), 8, views=views, columns=["age", "zip"], on_batch=lambda batch: batch
+    )
     rows = 0
     for batch in loader:
         n = len(batch["id"])
@@ -149,6 +143,36 @@ def test_columns_and_on_batch(table: Path) -> None:
     assert rows == 20
     stats = loader.stats()
     assert stats["samples"] >= 20 and isinstance(json.dumps(stats), str)
+
+
+@pytest.mark.parametrize("device", [None, "dummy"])
+@pytest.mark.parametrize("last", ["keep", "pad"])
+@pytest.mark.parametrize("views", [{"n_views": 3, "transform": LOCAL}, {"views": [LOCAL, LOCAL, GLOBAL]}])
+def test_one_row_a_sample(table: Path, device: Any, last: Any, views: Any) -> None:
+    """Beside the images everything counts samples, so images[v][:n_valid] are the real ones."""
+    loader = stoker.Loader(
+        stoker.open(table),
+        7,
+        columns=["age", "zip"],
+        last=last,
+        device=device,
+        layout="NHWC",
+        shuffle=True,
+        **views,
+    )
+    seen: list[int] = []
+    for batch in loader:
+        assert loader.batch is not None
+        ids, n, n_valid = batch["id"].tolist(), len(batch["id"]), batch["n_valid"]
+        read = np.asarray if device is None else np.from_dlpack
+        assert [len(view) for view in batch["image"]] == [n] * 3 and len(batch["label"]) == n
+        assert read(batch["age"]).tolist() == ids and batch["zip"] == [f"{i:05}" for i in ids]
+        info = loader.batch
+        assert info.n_valid == n_valid and info.ids.tolist() == ids
+        assert len(info.occurrences) == len(info.statuses) == n
+        assert n_valid == n or last == "pad"
+        seen += ids[:n_valid]
+    assert sorted(seen) == list(range(20))
 
 
 def test_on_a_device(photos: Path) -> None:
@@ -196,7 +220,9 @@ def test_a_bad_image_is_bad_in_all_views(tmp_path: Path) -> None:
                 continue
             assert loader.batch is not None
             seen += loader.batch.ids.tolist()
-            assert np.array_equal(images[-1 if views[-1] is good else 0][0], ds.image(seen[-1], box=(0, 0, 32, 32)))
+            assert np.array_equal(
+                images[-1 if views[-1] is good else 0][0], ds.image(seen[-1], box=(0, 0, 32, 32))
+            )
         assert failed == 1 and seen == [0, 1, 2, 3, 5, 6, 7, 8]
         loader = stoker.Loader(ds, 3, views=views, on_bad="skip")
         with pytest.warns(UserWarning, match=r"4\.jpg"):
