@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from stoker import _columns
 from stoker._columns import Column
@@ -20,7 +20,7 @@ _TYPESTRS = {"uint8": "|u1", "float16": "<f2", "bfloat16": "<u2", "float32": "<f
 
 
 class BatchInfo(NamedTuple):
-    """The last delivered batch beside its images and labels.
+    """The last delivered batch beside its images and labels. One row a sample, however many views it has.
 
     ``number``: of the batch within the epoch, on this rank. ``n_valid``: rows that are real samples; fewer
     than ``len(ids)`` only under ``last="pad"``. ``ids``: sample ids (positions in the data set).
@@ -93,7 +93,7 @@ class Converter:
             labels = info.mixed.soft(form.mix_classes)
         columns = self._columns(batch, n, info) if form.as_dict else {}
         if form.skip_bad and info.statuses.any():
-            images, labels, columns, info = _drop_bad(images, labels, columns, info)
+            images, labels, columns, info = drop_bad(images, labels, columns, info, _rows)
         if self._torch is not None:
             images = self._array_to_torch(images) if batch.array else self._to_torch(images)
             labels = self._move(self._torch.from_numpy(labels)) if labels is not None else None
@@ -180,13 +180,18 @@ def hand_out(form: Form, images: Any, labels: Any, columns: dict[str, Any], info
     return {"image": images, "label": labels, "id": info.ids, "n_valid": info.n_valid, **columns}
 
 
-def _drop_bad(
-    images: NDArray[Any], labels: Optional[NDArray[Any]], columns: dict[str, Any], info: BatchInfo
-) -> tuple[NDArray[Any], Optional[NDArray[Any]], dict[str, Any], BatchInfo]:
-    """The batch without its bad rows, so that black images never train under real labels."""
+def drop_bad(
+    images: Any,
+    labels: Any,
+    columns: dict[str, Any],
+    info: BatchInfo,
+    rows: Callable[[Any, NDArray[np.int64]], Any],
+) -> tuple[Any, Any, dict[str, Any], BatchInfo]:
+    """The batch without its bad rows, so that black images never train under real labels. rows: picks rows out
+    of an array of whatever kind they come in."""
     good = info.statuses == 0
     keep = np.flatnonzero(good)
-    columns = {k: [v[i] for i in keep] if isinstance(v, list) else v[keep] for k, v in columns.items()}
+    columns = {k: [v[i] for i in keep] if isinstance(v, list) else rows(v, keep) for k, v in columns.items()}
     info = BatchInfo(
         info.epoch,
         info.number,
@@ -196,7 +201,11 @@ def _drop_bad(
         info.statuses[keep],
         keep_rows(info.mixed, keep),
     )
-    return images[keep], labels[keep] if labels is not None else None, columns, info
+    return rows(images, keep), rows(labels, keep) if labels is not None else None, columns, info
+
+
+def _rows(array: NDArray[Any], keep: NDArray[np.int64]) -> NDArray[Any]:
+    return array[keep]
 
 
 def import_torch(device: str) -> Any:

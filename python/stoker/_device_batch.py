@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from stoker import _columns
-from stoker._batch import BatchInfo, Form, array_type, hand_out, image_shape, keep_rows, read_mixed
-from stoker._dlpack import CPU, CUDA, DeviceArray
+from stoker._batch import BatchInfo, Form, array_type, drop_bad, hand_out, image_shape, read_mixed
+from stoker._dlpack import CPU, CUDA, DeviceArray, host_rows
 from stoker._native import ffi, lib
 from stoker._numpy import np
 
@@ -23,6 +24,7 @@ class DeviceConverter:
         self._form = form
         self._torch = torch
         self._device_type = CPU if on_host else CUDA
+        self._said = False
 
     def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
         """The batch goes back to the uploader when slot and the tensors made here are gone."""
@@ -61,28 +63,28 @@ class DeviceConverter:
             columns[column.name] = array(ffi.cast("void *", batch.columns[i]), shape, column.type)
         for column in form.others:
             columns[column.name] = _columns.read(self._core.dataset_c, column, info.ids, n)
-        if form.skip_bad and self._torch is not None and info.statuses.any():
-            images, labels, columns, info = self._drop_bad(images, labels, columns, info)
+        if form.skip_bad and info.statuses.any():
+            if self._torch is not None or self._device_type == CPU:
+                images, labels, columns, info = drop_bad(images, labels, columns, info, self._rows)
+            else:
+                self._say_that_bad_rows_stay()
         return hand_out(form, images, labels, columns, info), info
 
-    def _drop_bad(
-        self, images: Any, labels: Any, columns: dict[str, Any], info: BatchInfo
-    ) -> tuple[Any, Any, dict[str, Any], BatchInfo]:
-        """The batch without its bad rows, so that black images never train under real labels."""
-        good = info.statuses == 0
-        keep = np.flatnonzero(good)
-        index = self._torch.from_numpy(keep).to(images.device)
-        columns = {k: [v[i] for i in keep] if isinstance(v, list) else v[index] for k, v in columns.items()}
-        info = BatchInfo(
-            info.epoch,
-            info.number,
-            int(good[: info.n_valid].sum()),
-            info.ids[keep],
-            info.occurrences[keep],
-            info.statuses[keep],
-            keep_rows(info.mixed, keep),
-        )
-        return images[index], labels[index] if labels is not None else None, columns, info
+    def _rows(self, array: Any, keep: Any) -> Any:
+        if isinstance(array, np.ndarray):  # soft labels without torch
+            return array[keep]
+        if isinstance(array, DeviceArray):
+            return host_rows(array, keep)
+        return array[self._torch.from_numpy(keep).to(array.device)]
+
+    def _say_that_bad_rows_stay(self) -> None:
+        if not self._said:
+            warnings.warn(
+                'on_bad="skip": without torch no rows can be taken out of a DeviceArray on a GPU, so bad images '
+                "stay in their batch, black and under their labels; loader.batch.statuses is not 0 for these rows",
+                stacklevel=6,
+            )
+        self._said = True
 
 
 def _host(pointer: Any, n: int, dtype: Any) -> Any:

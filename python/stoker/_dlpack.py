@@ -7,7 +7,9 @@ import ctypes
 from typing import Any, Optional
 
 from stoker._errors import ArgumentError, OutOfMemoryError
+from stoker._memory import view
 from stoker._native import ffi, lib
+from stoker._numpy import np
 
 CPU, CUDA = 1, 2
 # (DLPack type code, bits)
@@ -17,6 +19,10 @@ _KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 6}
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_TYPE_CODE_AT = 20  # in a DLTensor: behind its pointer, device (two int32) and number of axes (int32)
 _destructor = int(ffi.cast("uintptr_t", ffi.addressof(lib, "stk_py_dlpack_capsule_free")))
 
 
@@ -84,6 +90,8 @@ class DeviceArray:
         if self._device[0] == CUDA and stream not in (None, -1) and _number(stream) != self._stream:
             lib.stk_py_slot_wait(self._slot)
         code, bits = _type(self.dtype)
+        if isinstance(self._slot, np.ndarray):
+            return self._capsule_of_numpy(code, bits)
         tensor = lib.stk_py_slot_dlpack(
             self._slot, self._pointer, self._device[0], len(self.shape), self.shape, self.strides, code, bits
         )
@@ -91,8 +99,28 @@ class DeviceArray:
             raise OutOfMemoryError("not enough memory for a tensor's description")
         return _new_capsule(int(ffi.cast("uintptr_t", tensor)), b"dltensor", _destructor)
 
+    def _capsule_of_numpy(self, code: int, bits: int) -> Any:
+        """NumPy's own capsule, which keeps its array. The type is written into it, since NumPy has no bfloat16."""
+        base = self._slot
+        strides = tuple(stride * (bits // 8) for stride in self.strides)
+        rows: Any = np.ndarray(self.shape, base.dtype, base, self.pointer - base.ctypes.data, strides)
+        capsule = rows.__dlpack__()
+        tensor = _capsule_pointer(capsule, b"dltensor")
+        ctypes.c_uint8.from_address(tensor + _TYPE_CODE_AT).value = code
+        return capsule
+
     def __repr__(self) -> str:
         return f"<stoker.DeviceArray {self.dtype} {self.shape} on {self.device}>"
+
+
+def host_rows(array: DeviceArray, keep: Any) -> DeviceArray:
+    """A copy of these rows of an array that lies in host memory."""
+    _, bits = _type(array.dtype)
+    size = bits // 8
+    flat = (array.shape[0], array.strides[0])  # rows are without gaps, whatever the order of their axes
+    rows = view(array._slot, array._pointer, flat, f"<u{size}" if size > 1 else "|u1")[keep]
+    shape = (len(keep), *array.shape[1:])
+    return DeviceArray(rows, ffi.cast("void *", rows.ctypes.data), shape, array.dtype, (CPU, 0), 0, array.strides)
 
 
 def _type(dtype: str) -> tuple[int, int]:

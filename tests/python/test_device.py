@@ -84,7 +84,12 @@ def assert_same_rows(device: Any, plain: Any, read: Any) -> None:
 @pytest.mark.parametrize("resident", ["off", "on"])
 def test_steps_on_the_device(tiles: Path, recipe: str, dtype: Any, resident: Any) -> None:
     ds = stoker.open(tiles)
-    options: Any = {"transform": stoker.Train(40, **AUGMENTED[recipe]), "dtype": dtype, "seed": 3, "layout": "NHWC"}
+    options: Any = {
+        "transform": stoker.Train(40, **AUGMENTED[recipe]),
+        "dtype": dtype,
+        "seed": 3,
+        "layout": "NHWC",
+    }
     device = stoker.Loader(ds, 8, device="dummy", decode="gpu", resident=resident, **options)
     assert_same_rows(device, stoker.Loader(ds, 8, **options), host)
     assert device.stats()["decode"] == "gpu: asked for"
@@ -144,6 +149,85 @@ def test_views(tiles: Path) -> None:
     for ((a, b), labels), ((x, y), want) in zip(device, stoker.Loader(ds, 10, **options)):
         assert np.array_equal(host(a), x) and np.array_equal(host(b), y)
         assert host(labels).tolist() == want.tolist()
+
+
+SKIPPED: dict[str, dict[str, Any]] = {
+    "plain": {"transform": stoker.Resize(24)},
+    "views": {"transform": stoker.Train(24), "n_views": 2},
+    "sizes": {"views": [stoker.Train(24)] * 2 + [stoker.Train(16)]},
+    "mixing": {"transform": stoker.Train(24, mixup=0.8, cutmix=1.0)},
+    "mixing views": {"transform": stoker.Train(24, mixup=0.8), "n_views": 2},
+    "padding": {"transform": stoker.Resize(24), "last": "pad"},
+    "NCHW": {"transform": stoker.Resize(24), "layout": "NCHW", "dtype": "float16"},
+}
+
+
+@pytest.fixture(scope="session")
+def damaged(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """table with two records that do not match their checksums."""
+    data = bytearray(table.read_bytes())
+    for record in (3, 11):
+        offset = stoker.open(table).info(record).offset
+        assert offset is not None
+        data[offset + 50] ^= 0xFF
+    path = tmp_path_factory.mktemp("packed") / "damaged.stk"
+    path.write_bytes(data)
+    return path
+
+
+def as_numpy(value: Any) -> Any:
+    """What a batch is made of, as lists and NumPy arrays."""
+    if isinstance(value, dict):
+        return {name: as_numpy(v) for name, v in value.items()}
+    if isinstance(value, tuple):
+        return [as_numpy(v) for v in value]
+    return host(value) if isinstance(value, stoker.DeviceArray) else value
+
+
+@pytest.mark.parametrize("case", SKIPPED)
+@pytest.mark.parametrize("decode", ["cpu", "gpu"])
+@pytest.mark.parametrize("resident", ["off", "on"])
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_bad_rows_are_left_out_as_on_the_host(damaged: Path, case: str, decode: str, resident: str) -> None:
+    """Images, labels, columns, ids, the number of real rows and what was mixed."""
+    ds = stoker.open(damaged)
+    options: Any = {"layout": "NHWC", "shuffle": True, "seed": 1, "on_bad": "skip", **SKIPPED[case]}
+    options["columns"] = ["age", "note"]
+    device = stoker.Loader(ds, 7, device="dummy", decode=decode, resident=resident, **options)
+    plain = stoker.Loader(ds, 7, **options)
+    for _ in range(2):
+        rows = 0
+        for got, want in zip(device, plain):
+            np.testing.assert_equal(as_numpy(got), as_numpy(want))
+            assert device.batch is not None and plain.batch is not None
+            np.testing.assert_equal(as_numpy(device.batch._asdict()), as_numpy(plain.batch._asdict()))
+            assert not np.isin([3, 11], got["id"]).any() and len(got["label"]) == len(got["note"])
+            rows += len(got["label"])
+        assert rows == (19 if case == "padding" else 18)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_rows_that_stay_belong_to_nobody_else(damaged: Path) -> None:
+    """What is left of a batch with bad rows: kept without its loader, sliced, permuted, of any type."""
+    ds = stoker.open(damaged)
+    for dtype in ("uint8", "float16", "float32"):
+        options: Any = {"transform": stoker.Resize(8), "on_bad": "skip", "dtype": dtype, "layout": "NHWC"}
+        (want, _), (images, labels) = (
+            next(iter(stoker.Loader(ds, 8, device=d, **options))) for d in (None, "dummy")
+        )
+        gc.collect()
+        assert images.shape == (7, 8, 8, 3) and images.dtype == dtype and len(labels) == 7
+        assert np.array_equal(host(images.permute(0, 3, 1, 2)[1:6:2]), want[1:6:2].transpose(0, 3, 1, 2))
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_bad_rows_of_bfloat16(damaged: Path) -> None:
+    torch = pytest.importorskip("torch")
+    options: Any = {"transform": stoker.Resize(8), "on_bad": "skip", "dtype": "bfloat16"}
+    ds = stoker.open(damaged)
+    (want, _), (images, _) = (next(iter(stoker.Loader(ds, 8, device=d, **options))) for d in ("cpu", "dummy"))
+    got = torch.from_dlpack(images)
+    assert got.dtype == torch.bfloat16 and torch.equal(got, want)
 
 
 def test_on_batch(tiny: Path) -> None:
@@ -219,10 +303,17 @@ def test_cuda_tensors(cuda: Any, tiles: Path, dtype: Any, channels_last: bool) -
 @pytest.mark.parametrize("dtype", ["uint8", "bfloat16"])
 def test_cuda_steps(cuda: Any, tiles: Path, recipe: str, dtype: Any) -> None:
     ds = stoker.open(tiles)
-    options: Any = {"transform": stoker.Train(40, **AUGMENTED[recipe]), "dtype": dtype, "channels_last": True, "seed": 8}
+    options: Any = {
+        "transform": stoker.Train(40, **AUGMENTED[recipe]),
+        "dtype": dtype,
+        "channels_last": True,
+        "seed": 8,
+    }
     device = stoker.Loader(ds, 8, device="cuda", decode="gpu", **options)
     for (images, labels), (want, want_labels) in zip(device, stoker.Loader(ds, 8, device="cpu", **options)):
-        assert cuda.equal(images.cpu(), want) and cuda.equal(cuda.as_tensor(labels).cpu(), cuda.as_tensor(want_labels))
+        assert cuda.equal(images.cpu(), want) and cuda.equal(
+            cuda.as_tensor(labels).cpu(), cuda.as_tensor(want_labels)
+        )
     assert device.stats()["decode"] == "gpu: asked for"
 
 
