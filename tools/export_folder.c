@@ -72,6 +72,27 @@ static int tell_interrupt(const extract_request *q, int code, const extract_coun
     return code;
 }
 
+/* Makes the temporary folder, held. It gets the name that remove_left_overs looks for when it is, so that no other export
+ * takes it for one whose owner died. -1 and errno on failure. */
+static int make_held(const char *temporary)
+{
+    char name[PATH_MAX];
+    int n = snprintf(name, sizeof name, "%s.new", temporary);
+    if (n < 0 || (size_t)n >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (mkdir(name, 0777) != 0 && errno != EEXIST) return -1; /* one of an earlier process of our number is empty */
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB); /* without locks nobody clears up either */
+    if (fd >= 0 && rename(name, temporary) == 0) return fd;
+    int saved = errno;
+    if (fd >= 0) close(fd);
+    (void)rmdir(name);
+    errno = saved;
+    return -1;
+}
+
 /* The folder is not there: it gets its name when all is in it. */
 static int export_new(extract_request *q, const char *out, extract_counts *counts)
 {
@@ -79,12 +100,9 @@ static int export_new(extract_request *q, const char *out, extract_counts *count
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", out, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary) return cli_error(q->command, "%s: the path is too long", out);
     if (!remove_left_overs(out)) return cli_error(q->command, "%s: another process is exporting to it", out);
-    if (mkdir(temporary, 0777) != 0)
-        return cli_error(q->command, "%s: cannot make the folder: %s", out, strerror(errno));
-    q->folder_fd = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (q->folder_fd >= 0) (void)flock(q->folder_fd, LOCK_EX | LOCK_NB); /* without locks nobody clears up either */
-    int code = q->folder_fd >= 0 ? extract_records(q, NULL, 0, counts)
-                                 : cli_error(q->command, "%s: %s", out, strerror(errno));
+    q->folder_fd = make_held(temporary);
+    if (q->folder_fd < 0) return cli_error(q->command, "%s: cannot make the folder: %s", out, strerror(errno));
+    int code = extract_records(q, NULL, 0, counts);
     bool good = code == CLI_OK || code == CLI_SKIPPED;
     if (good && counts->written == 0) {
         code = cli_error(q->command, "no record could be exported");
@@ -94,7 +112,7 @@ static int export_new(extract_request *q, const char *out, extract_counts *count
         code = cli_error(q->command, "%s: cannot finish the folder: %s", out, strerror(errno));
         good = false;
     }
-    if (q->folder_fd >= 0) close(q->folder_fd);
+    close(q->folder_fd);
     if (!good) remove_tree(temporary);
     return tell_interrupt(q, code, counts);
 }
