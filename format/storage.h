@@ -88,6 +88,8 @@ struct stk_storage {
     uint64_t chunk_rows;  /* rows that are decoded together; 0 or 1: each by itself */
     const char *slow;     /* what is slow about random order, and what to do; NULL = nothing */
     const char *contents; /* what else the file holds, a line each, for people; NULL = nothing */
+    uint32_t text_labels; /* a column + 1 whose text names each row's class, where has_labels is false; 0 = none */
+    const char *label_note, *image_note; /* a sentence on what was not read of another program's file; NULL = nothing */
 };
 
 /* Opens whatever lies at path: by content (magic), not by name. options may be NULL. Of the options only

@@ -8,9 +8,9 @@
 
 #include "common/fail.h"
 #include "packer/column_type.h"
-#include "packer/name_order.h"
 #include "packer/string_set.h"
 #include "packer/table.h"
+#include "packer/text_classes.h"
 
 /* How the label column is read. */
 typedef enum label_kind { LABEL_NONE, LABEL_NUMBER, LABEL_TEXT } label_kind;
@@ -258,40 +258,6 @@ static stk_status read_rows(manifest *m, stk_error *error)
     return STK_OK;
 }
 
-/* Classes were numbered as they came; their label numbers follow the order of their names. */
-static stk_status sort_classes(manifest *m, stk_sources *out, stk_error *error)
-{
-    uint32_t n = m->classes.names.n;
-    stk_status status = STK_OK;
-    if (m->label != LABEL_TEXT || n == 0) return STK_OK;
-    uint32_t *sorted = malloc(n * sizeof *sorted), *rank = malloc(n * sizeof *rank);
-    out->class_names = calloc(n, sizeof *out->class_names);
-    if (sorted == NULL || rank == NULL || out->class_names == NULL) {
-        status = stk_fail_memory(error, "class names");
-        goto cleanup;
-    }
-    memcpy(sorted, m->classes.names.offsets, n * sizeof *sorted);
-    STK_GOTO(stk_names_sort(m->classes.names.text, sorted, n, error));
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = m->classes.names.text + sorted[i];
-        uint32_t number;
-        STK_GOTO(stk_string_set_add(&m->classes, name, strlen(name), &number, error));
-        rank[number] = i;
-        out->class_names[out->n_classes] = strdup(name);
-        if (out->class_names[out->n_classes] == NULL) {
-            status = stk_fail_memory(error, "class names");
-            goto cleanup;
-        }
-        out->n_classes++;
-    }
-    for (uint64_t row = 0; row < m->paths.n; row++)
-        if (m->labels[row] >= 0) m->labels[row] = rank[m->labels[row]];
-cleanup:
-    free(sorted);
-    free(rank);
-    return status;
-}
-
 static stk_status read_all(manifest *m, const stk_pack_options *options, stk_error *error)
 {
     STK_TRY(stk_manifest_find_roles(&m->rows, options, &m->roles, error));
@@ -312,7 +278,7 @@ stk_status stk_manifest_read(const char *path, const char *root, const stk_pack_
     stk_status status = STK_OK;
     STK_GOTO(stk_rows_open(path, &m.rows, error));
     STK_GOTO(read_all(&m, options, error));
-    STK_GOTO(sort_classes(&m, out, error));
+    if (m.label == LABEL_TEXT) STK_GOTO(stk_text_classes(&m.classes, m.labels, m.paths.n, out, error));
     out->has_labels = m.label != LABEL_NONE;
     out->labels = m.labels;
     m.labels = NULL;

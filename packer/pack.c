@@ -125,6 +125,16 @@ static stk_status note_twice(pack *p, stk_error *error)
     return stk_report_note(&p->report, p->source.dst, "kept", "twice", text, error);
 }
 
+static stk_status note_sources(pack *p, stk_error *error)
+{
+    const char *list = p->source.manifest != NULL ? p->source.manifest : p->source.root;
+    const stk_sources *s = &p->sources;
+    if (s->label_note != NULL) STK_TRY(stk_report_note(&p->report, list, "ignored", "label", s->label_note, error));
+    if (s->image_note != NULL) STK_TRY(stk_report_note(&p->report, list, "ignored", "images", s->image_note, error));
+    if (s->member_note != NULL) STK_TRY(stk_report_note(&p->report, list, "ignored", "members", s->member_note, error));
+    return STK_OK;
+}
+
 static stk_status open_output(pack *p, stk_error *error)
 {
     STK_TRY(make_columns(p, error));
@@ -135,11 +145,7 @@ static stk_status open_output(pack *p, stk_error *error)
     STK_TRY(stk_text_file_open(p->killed_run ? p->job.next_sources : p->job.sources, &p->log, error));
     STK_TRY(stk_source_log_begin(&p->log, (const char *)p->recipe_text.data, error));
     STK_TRY(stk_report_open_file(&p->report, p->job.report, error));
-    const char *list = p->source.manifest != NULL ? p->source.manifest : p->source.root;
-    if (p->sources.label_note != NULL)
-        STK_TRY(stk_report_note(&p->report, list, "ignored", "label", p->sources.label_note, error));
-    if (p->sources.member_note != NULL)
-        STK_TRY(stk_report_note(&p->report, list, "ignored", "members", p->sources.member_note, error));
+    STK_TRY(note_sources(p, error));
     if (p->options.append) STK_TRY(note_twice(p, error));
     stk_hdf5_sink_options hdf5 = {
         .max_records = p->end - p->first,

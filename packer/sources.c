@@ -29,6 +29,7 @@ void stk_sources_free(stk_sources *sources)
     free(sources->states);
     free(sources->labels);
     free(sources->label_note);
+    free(sources->image_note);
     free(sources->member_note);
     stk_table_free(sources->table);
     if (sources->store != NULL) sources->store->close(sources->store);

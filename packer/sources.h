@@ -51,7 +51,8 @@ typedef struct stk_sources {
     char **class_names; /* raw bytes, in label order; owned */
     uint32_t n_classes;
     uint64_t n_special; /* sockets, pipes, devices; of a tar: members of no use. Never opened, counted as ignored */
-    char *label_note;   /* one sentence about the labels that the manifest's or tar's user should know; owned; NULL: nothing */
+    char *label_note;   /* one sentence about the labels that the source's user should know; owned; NULL: nothing */
+    char *image_note;   /* one about images of an HDF5 file that were not read; the same */
     char *member_note;  /* one about what was left out of a tar; the same */
     bool confined;      /* symbolic links must not lead out of the root (manifests) */
     struct stk_source_store *store; /* owned; NULL: entries are files below the root */

@@ -13,7 +13,9 @@
 #include "format/array_layout.h"
 #include "format/storage.h"
 #include "packer/source_store.h"
+#include "packer/string_set.h"
 #include "packer/table.h"
+#include "packer/text_classes.h"
 #include "packer/tiles_source.h"
 
 typedef struct store_dataset {
@@ -106,19 +108,25 @@ static bool is_path(const stk_column *column)
     return strcmp(column->name, "path") == 0;
 }
 
+/* The path is the entry's name, text labels become its class. */
+static bool is_kept(const stk_storage *s, uint32_t c)
+{
+    return !is_path(&s->columns[c]) && c + 1 != s->text_labels;
+}
+
 static stk_status read_columns(stk_storage *s, stk_sources *out, stk_error *error)
 {
     stk_buffer room = {0};
     stk_status status = STK_OK;
     uint32_t n = 0;
     for (uint32_t c = 0; c < s->n_columns; c++)
-        if (!is_path(&s->columns[c])) n++;
+        n += is_kept(s, c);
     if (n == 0) return STK_OK;
     STK_TRY(stk_table_open(n, &out->table, error));
     out->table->n_rows = s->n_rows;
     for (uint32_t c = 0, k = 0; c < s->n_columns; c++) {
         const stk_column *column = &s->columns[c];
-        if (is_path(column)) continue;
+        if (!is_kept(s, c)) continue;
         stk_table_column *to = &out->table->columns[k++];
         STK_GOTO(stk_table_column_init(to, column->name, column->type, column->n_items, error));
         for (uint64_t i = 0; i < s->n_rows; i++) {
@@ -153,11 +161,35 @@ cleanup:
     return status;
 }
 
+/* The text of a column as classes; an empty one is no label. */
+static stk_status read_text_labels(stk_storage *s, stk_sources *out, stk_error *error)
+{
+    stk_buffer room = {0};
+    stk_string_set names = {0};
+    stk_status status = STK_OK;
+    for (uint64_t i = 0; i < s->n_rows; i++) {
+        stk_value v;
+        uint32_t number = 0;
+        STK_GOTO(value_of(s, s->text_labels - 1, i, &room, &v, error));
+        bool is_none = v.is_null || v.n_bytes == 0;
+        if (!is_none) STK_GOTO(stk_string_set_add(&names, v.data, v.n_bytes, &number, error));
+        out->labels[i] = is_none ? -1 : (int64_t)number;
+    }
+    STK_GOTO(stk_text_classes(&names, out->labels, s->n_rows, out, error));
+    out->has_labels = out->n_classes > 0;
+cleanup:
+    stk_string_set_free(&names);
+    stk_buffer_free(&room);
+    return status;
+}
+
 static stk_status read_labels(stk_storage *s, stk_sources *out, stk_error *error)
 {
     out->labels = calloc((size_t)s->n_rows + 1, sizeof *out->labels);
+    if (out->labels == NULL) return stk_fail_memory(error, "labels");
+    if (s->text_labels != 0) return read_text_labels(s, out, error);
     out->class_names = calloc((size_t)s->n_classes + 1, sizeof *out->class_names);
-    if (out->labels == NULL || out->class_names == NULL) return stk_fail_memory(error, "labels");
+    if (out->class_names == NULL) return stk_fail_memory(error, "class names");
     out->has_labels = s->has_labels;
     for (uint64_t i = 0; i < s->n_rows; i++) {
         stk_row row;
@@ -169,6 +201,13 @@ static stk_status read_labels(stk_storage *s, stk_sources *out, stk_error *error
         if (out->class_names[out->n_classes] == NULL) return stk_fail_memory(error, "class names");
     }
     return STK_OK;
+}
+
+static stk_status keep_note(const char *text, char **out, stk_error *error)
+{
+    if (text == NULL) return STK_OK;
+    *out = strdup(text);
+    return *out != NULL ? STK_OK : stk_fail_memory(error, "a note");
 }
 
 stk_status stk_store_dataset(const char *path, const stk_pack_options *o, stk_sources *out, stk_error *error)
@@ -186,6 +225,8 @@ stk_status stk_store_dataset(const char *path, const stk_pack_options *o, stk_so
     STK_GOTO(stk_store_list(out, path, &names, d->storage->n_rows, error));
     STK_GOTO(read_labels(d->storage, out, error));
     STK_GOTO(read_columns(d->storage, out, error));
+    STK_GOTO(keep_note(d->storage->label_note, &out->label_note, error));
+    STK_GOTO(keep_note(d->storage->image_note, &out->image_note, error));
     out->root = strdup(path);
     if (out->root == NULL) status = stk_fail_memory(error, "a path");
 cleanup:

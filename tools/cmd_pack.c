@@ -14,7 +14,7 @@
 #include "progress.h"
 
 /* Left-out files named on stderr one by one; all of them stand in DST.report.jsonl. */
-enum { NAMED_ISSUES = 1000, MAX_KINDS = 32 };
+enum { NAMED_ISSUES = 1000, MAX_KINDS = 32, MAX_NOTES = 8 };
 
 typedef struct pack_args {
     stk_pack_options pack;
@@ -32,8 +32,16 @@ typedef struct kind_count {
     uint64_t n;
 } kind_count;
 
+/* What was told of the source as a whole, not of one file. */
+typedef struct source_note {
+    char kind[16];
+    char reason[600];
+} source_note;
+
 typedef struct pack_run {
     const pack_args *args;
+    source_note notes[MAX_NOTES];
+    size_t n_notes;
     progress line;
     uint64_t n_issues;
     kind_count kinds[MAX_KINDS];
@@ -426,16 +434,28 @@ static void count_kind(pack_run *r, const stk_pack_issue *issue)
     k->n++;
 }
 
+static void keep_note(pack_run *r, const stk_pack_issue *issue)
+{
+    static const char *const kinds[] = {"label", "images", "members", "twice"};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && r->n_notes < MAX_NOTES; k++) {
+        if (strcmp(issue->kind, kinds[k]) != 0) continue;
+        source_note *note = &r->notes[r->n_notes++];
+        snprintf(note->kind, sizeof note->kind, "%s", issue->kind);
+        snprintf(note->reason, sizeof note->reason, "%s", issue->reason);
+    }
+}
+
 static void on_issue(void *user, const stk_pack_issue *issue)
 {
     pack_run *r = user;
     count_kind(r, issue);
+    keep_note(r, issue);
     if (r->args->quiet || r->n_issues++ >= NAMED_ISSUES) return;
     progress_clear(&r->line);
     cli_note(&command_pack, "%s: %s (%s): %s", issue->path, issue->action, issue->kind, issue->reason);
 }
 
-static void print_json(const stk_pack_report *report)
+static void print_json(const pack_run *r, const stk_pack_report *report)
 {
     json_out json = {.file = stdout};
     json_begin(&json, NULL, '{');
@@ -453,6 +473,14 @@ static void print_json(const stk_pack_report *report)
     json_u64(&json, "verbatim", report->verbatim);
     json_u64(&json, "source_bytes", report->source_bytes);
     json_text(&json, "dataset_id", report->dataset_id);
+    json_begin(&json, "notes", '[');
+    for (size_t i = 0; i < r->n_notes; i++) {
+        json_begin(&json, NULL, '{');
+        json_text(&json, "kind", r->notes[i].kind);
+        json_text(&json, "reason", r->notes[i].reason);
+        json_end(&json, '}');
+    }
+    json_end(&json, ']');
     json_end(&json, '}');
     fputc('\n', stdout);
 }
@@ -500,7 +528,7 @@ static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
 {
     if (!r->args->quiet) print_notes(r, dst, report);
     if (r->args->json)
-        print_json(report);
+        print_json(r, report);
     else if (!r->args->quiet)
         print_summary(dst, report);
     return report->skipped > 0 ? CLI_SKIPPED : CLI_OK;

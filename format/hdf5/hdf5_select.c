@@ -136,11 +136,116 @@ static stk_status not_found(const stk_h5_plan *plan, const char *path, const cha
     return stk_fail(error, STK_ERR_NOT_FOUND, "%s: %s; its data sets: %s", path, what, list[0] != '\0' ? list : "none");
 }
 
+enum { TYPE_TEXT = 48, SHAPE_TEXT = STK_H5_MAX_RANK * 22 + 3 };
+
+static const char *type_text(const stk_h5_dataset *d, char *text)
+{
+    static const char *const classes[] = {"?",      "int",    "float", "bool", "text", "opaque", "vlen bytes",
+                                          "vlen text", "other"};
+    bool sized = d->class_ == STK_H5_INTEGER || d->class_ == STK_H5_FLOAT;
+    const char *name = classes[d->class_ <= STK_H5_OTHER ? d->class_ : 0];
+    const char *sign = d->class_ == STK_H5_INTEGER && !d->is_signed ? "u" : "";
+    if (sized) snprintf(text, TYPE_TEXT, "%s%s%u", sign, name, d->element_bytes * 8);
+    else snprintf(text, TYPE_TEXT, "%s", name);
+    return text;
+}
+
+static const char *layout_text(const stk_h5_dataset *d)
+{
+    static const char *const layouts[] = {"?", "contiguous", "chunked", "compact", "external or virtual"};
+    return layouts[d->layout <= STK_H5_ELSEWHERE ? d->layout : 0];
+}
+
+static const char *shape_text(const uint64_t *dims, uint32_t rank, char *text)
+{
+    size_t n = (size_t)snprintf(text, SHAPE_TEXT, "[");
+    for (uint32_t i = 0; i < rank; i++)
+        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%llu", i > 0 ? ", " : "", (unsigned long long)dims[i]);
+    snprintf(text + n, SHAPE_TEXT - n, "]");
+    return text;
+}
+
+/* ---- What the file's owner should know of a choice that was made by name and shape. */
+
+static bool is_text_label_of(const stk_h5_dataset *d, uint64_t n_rows)
+{
+    bool text = d->class_ == STK_H5_TEXT || d->class_ == STK_H5_VLEN_TEXT;
+    return text && d->rank == 1 && d->layout != STK_H5_ELSEWHERE && d->dims[0] == n_rows;
+}
+
+/* The first data set, other than the images, with a label's name; STK_H5_NONE. */
+static uint32_t named_as_label(const stk_h5_plan *plan, uint32_t images)
+{
+    for (size_t k = 0; k < sizeof LABEL_NAMES / sizeof LABEL_NAMES[0]; k++)
+        for (uint32_t i = 0; i < plan->n_datasets; i++)
+            if (i != images && strcasecmp(last_part(stk_h5_datasets(plan)[i].name), LABEL_NAMES[k]) == 0) return i;
+    return STK_H5_NONE;
+}
+
+static void say_why_no_label(const stk_h5_dataset *d, uint64_t n_rows, char *text, size_t capacity)
+{
+    char type[TYPE_TEXT], shape[SHAPE_TEXT];
+    if (d->layout == STK_H5_ELSEWHERE)
+        snprintf(text, capacity, "keeps its data in other files, which is not read");
+    else if (d->rank == 0)
+        snprintf(text, capacity, "is a single value");
+    else if (d->dims[0] != n_rows)
+        snprintf(text, capacity, "has %llu rows for %llu images", (unsigned long long)d->dims[0], (unsigned long long)n_rows);
+    else if (d->rank > 1)
+        snprintf(text, capacity, "has the shape %.100s, labels are one integer an image (of one-hot rows: their argmax)",
+                 shape_text(d->dims, d->rank, shape));
+    else
+        snprintf(text, capacity, "holds %s, labels are integers or text", type_text(d, type));
+}
+
+/* Only for files that others wrote, where nothing was asked for. */
+static void note_labels(const stk_h5_plan *plan, stk_h5_selection *s)
+{
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    uint32_t named = named_as_label(plan, s->images), other = 0;
+    char why[240] = "", advice[200] = "--labels PATH names a data set of one integer an image";
+    if (s->labels != STK_H5_NONE || s->text_labels != STK_H5_NONE) return;
+    while (other < plan->n_datasets && (other == s->images || !is_label_of(&d[other], s->n_rows))) other++;
+    if (other < plan->n_datasets)
+        snprintf(advice, sizeof advice, "'%.60s' has one integer an image: --labels %.40s reads it as labels", d[other].name,
+                 d[other].name);
+    if (named == STK_H5_NONE && other == plan->n_datasets) return;
+    if (named == STK_H5_NONE) {
+        snprintf(s->label_note, sizeof s->label_note, "no data set has a label's name, so no record has a label; %s", advice);
+        return;
+    }
+    say_why_no_label(&d[named], s->n_rows, why, sizeof why);
+    snprintf(s->label_note, sizeof s->label_note, "'%.80s' %s: it is not read as labels, and no record has a label; %s",
+             d[named].name, why, advice);
+}
+
+static void note_images(const stk_h5_plan *plan, const stk_dataset_options *o, stk_h5_selection *s)
+{
+    const stk_h5_dataset *d = stk_h5_datasets(plan);
+    char others[160] = "";
+    uint32_t n = 0, first = 0, label = named_as_label(plan, s->images);
+    for (uint32_t i = 0; i < plan->n_datasets; i++) {
+        if (i == s->images || i == label || i == s->labels) continue;
+        if (!is_candidate(&d[i], o, s->kind != STK_H5_ARRAYS)) continue;
+        if (n++ == 0) first = i;
+        if (strlen(others) < 90)
+            snprintf(others + strlen(others), sizeof others - strlen(others), "%s'%.60s'", n > 1 ? ", " : "", d[i].name);
+    }
+    if (n == 0) return;
+    snprintf(s->image_note, sizeof s->image_note,
+             "'%.80s' is what was read; %s would do as well, and --dataset %.60s takes it", d[s->images].name, others,
+             d[first].name);
+}
+
 static stk_status choose_labels(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
                                 stk_h5_selection *s, stk_error *error)
 {
     if (o->hdf5_labels == NULL) {
         s->labels = guess_labels(plan, s->n_rows);
+        uint32_t named = named_as_label(plan, s->images);
+        if (s->labels == STK_H5_NONE && named != STK_H5_NONE && is_text_label_of(stk_h5_datasets(plan) + named, s->n_rows))
+            s->text_labels = named;
+        note_labels(plan, s);
         return STK_OK;
     }
     s->labels = STK_H5_NONE;
@@ -202,7 +307,7 @@ static uint32_t first_elsewhere(const stk_h5_plan *plan)
 stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, const char *path,
                          stk_h5_selection *s, stk_error *error)
 {
-    *s = (stk_h5_selection){.labels = STK_H5_NONE};
+    *s = (stk_h5_selection){.labels = STK_H5_NONE, .text_labels = STK_H5_NONE};
     bool as_stored = !o->hdf5_arrays || stk_h5_find(plan, "images") == STK_H5_NONE;
     if (plan->own && o->hdf5_images == NULL && as_stored) {
         STK_TRY(select_own(plan, path, s, error));
@@ -230,36 +335,8 @@ stk_status stk_h5_select(const stk_h5_plan *plan, const stk_dataset_options *o, 
         s->width = (uint32_t)d->dims[first ? 3 : 2];
         s->channels = d->rank == 3 ? 1 : (uint32_t)d->dims[first ? 1 : 3];
     }
+    if (o->hdf5_images == NULL) note_images(plan, o, s);
     return choose_labels(plan, o, path, s, error);
-}
-
-enum { TYPE_TEXT = 48, SHAPE_TEXT = STK_H5_MAX_RANK * 22 + 3 };
-
-static const char *type_text(const stk_h5_dataset *d, char *text)
-{
-    static const char *const classes[] = {"?",      "int",    "float", "bool", "text", "opaque", "vlen bytes",
-                                          "vlen text", "other"};
-    bool sized = d->class_ == STK_H5_INTEGER || d->class_ == STK_H5_FLOAT;
-    const char *name = classes[d->class_ <= STK_H5_OTHER ? d->class_ : 0];
-    const char *sign = d->class_ == STK_H5_INTEGER && !d->is_signed ? "u" : "";
-    if (sized) snprintf(text, TYPE_TEXT, "%s%s%u", sign, name, d->element_bytes * 8);
-    else snprintf(text, TYPE_TEXT, "%s", name);
-    return text;
-}
-
-static const char *layout_text(const stk_h5_dataset *d)
-{
-    static const char *const layouts[] = {"?", "contiguous", "chunked", "compact", "external or virtual"};
-    return layouts[d->layout <= STK_H5_ELSEWHERE ? d->layout : 0];
-}
-
-static const char *shape_text(const uint64_t *dims, uint32_t rank, char *text)
-{
-    size_t n = (size_t)snprintf(text, SHAPE_TEXT, "[");
-    for (uint32_t i = 0; i < rank; i++)
-        n += (size_t)snprintf(text + n, SHAPE_TEXT - n, "%s%llu", i > 0 ? ", " : "", (unsigned long long)dims[i]);
-    snprintf(text + n, SHAPE_TEXT - n, "]");
-    return text;
 }
 
 static void describe_dataset(stk_json_writer *w, const stk_h5_dataset *d)

@@ -23,10 +23,12 @@ typedef struct stk_h5_selection {
     stk_h5_kind kind;
     uint32_t images; /* data set number */
     uint32_t labels; /* STK_H5_NONE: none */
+    uint32_t text_labels; /* without labels: a data set of text by a label's name, for whoever makes classes of it */
     uint64_t n_rows;
     uint32_t width, height, channels; /* pixels kinds */
     bool own_arrays;                  /* arrays of ours, with xxh3 beside them */
     bool convert;                     /* elements are not uint8: mapped by options.range_min/max */
+    char label_note[480], image_note[400]; /* a sentence on what was not read, and how to; "": nothing */
 } stk_h5_selection;
 
 /* Chooses by the options' paths, else by name and shape. STK_ERR_NOT_FOUND lists what there is. */

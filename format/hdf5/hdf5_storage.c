@@ -336,6 +336,15 @@ static void set_slow(h5_storage *s)
     s->base.slow = s->slow;
 }
 
+static void tell_choice(h5_storage *s)
+{
+    const stk_h5_selection *k = &s->selection;
+    if (k->label_note[0] != '\0') s->base.label_note = k->label_note;
+    if (k->image_note[0] != '\0') s->base.image_note = k->image_note;
+    for (uint32_t c = 0; k->text_labels != STK_H5_NONE && c < s->n_sources; c++)
+        if (strcmp(s->columns[c].name, stk_h5_datasets(s->plan)[k->text_labels].name) == 0) s->base.text_labels = c + 1;
+}
+
 stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *options, stk_storage **out,
                                  stk_error *error)
 {
@@ -370,6 +379,7 @@ stk_status stk_hdf5_storage_open(const char *path, const stk_dataset_options *op
     s->base.total_bytes = s->file_bytes;
     s->base.n_files = 1;
     s->base.has_labels = s->labels != NULL;
+    tell_choice(s);
     set_road(s);
     set_slow(s);
     *out = &s->base;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,7 +131,7 @@ def test_resized_to_one_size(photos_folder: Path, tmp_path: Path) -> None:
     stoker.pack(photos_folder, tmp_path / "x.stk", resize="exact=40x30", encode="raw")
     same_everywhere(tmp_path / "x.h5", tmp_path / "x.stk")
     assert by_h5py(tmp_path / "x.h5")["shape"] == [23, 30, 40, 3]
-    with pytest.raises(stoker.Error, match="resize exact"):
+    with pytest.raises(stoker.Error, match='resize="exact'):
         stoker.pack(photos_folder, tmp_path / "y.h5", hdf5_filter="gzip")
     assert not list(tmp_path.glob("y.h5*"))
 
@@ -285,3 +286,58 @@ def test_corpus(corpus: Path, tmp_path: Path, name: str) -> None:
         for i in range(0, len(ds), 501):
             want = digest(np.asarray(Image.open(folder / found["columns"]["path"][i]).convert("RGB")))
             assert found["records"][i] == want and digest(ds.image(i)) == want
+
+
+def foreign(path: Path, **datasets: Any) -> Path:
+    """A file of 50 small images and what else is given, as h5py writes it."""
+    rng = np.random.default_rng(5)
+    datasets.setdefault("images", rng.integers(0, 256, (50, 16, 12, 3), dtype=np.uint8))
+    with h5py.File(path, "w") as f:
+        for name, values in datasets.items():
+            if values is not None:
+                f[name] = values
+    return path
+
+
+@pytest.mark.parametrize(
+    "datasets, words",
+    [
+        ({"labels": np.arange(40)}, "'labels' has 40 rows for 50 images"),
+        ({"labels": np.eye(5, dtype=np.int64)[np.arange(50) % 5]}, "one-hot"),
+        ({"y": np.zeros(50, np.float32)}, "'y' holds float32"),
+        ({"target": np.int64(3)}, "'target' is a single value"),
+        ({"labels": np.arange(40), "kind": np.arange(50)}, "hdf5_labels=\"kind\""),
+        ({"kind": np.arange(50)}, "no data set has a label's name.*hdf5_labels=\"kind\""),
+    ],
+)
+def test_labels_that_are_not_read_are_named(tmp_path: Path, datasets: dict[str, Any], words: str) -> None:
+    report = stoker.pack(foreign(tmp_path / "d.h5", **datasets), tmp_path / "x.stk")
+    assert [issue.kind for issue in report.issues] == ["label"]
+    assert re.search(words, report.issues[0].reason), report.issues[0].reason
+    assert stoker.open(tmp_path / "x.stk").labels is None
+    if "kind" in datasets:
+        stoker.pack(tmp_path / "d.h5", tmp_path / "y.stk", hdf5_labels="kind")
+        assert stoker.open(tmp_path / "y.stk").labels.tolist() == list(range(50))
+    assert not stoker.pack(tmp_path / "d.h5", tmp_path / "z.stk", hdf5_labels="").issues
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_text_labels_are_classes(tmp_path: Path, fixed: bool) -> None:
+    names = ["dog", "", "cat", "a\u00e4"] * 12 + ["dog", "emu"]
+    values: Any = np.array([name.encode() for name in names]) if fixed else names
+    report = stoker.pack(foreign(tmp_path / "d.h5", labels=values), tmp_path / "x.stk")
+    ds = stoker.open(tmp_path / "x.stk")
+    assert report.issues == () and "labels" not in ds.columns
+    assert list(ds.classes) == ["a\u00e4", "cat", "dog", "emu"]
+    assert ds.labels.tolist() == [-1 if not name else ds.classes.index(name) for name in names]
+    with h5py.File(tmp_path / "d.h5") as f:
+        assert np.array_equal(ds.image(7), f["images"][7])
+
+
+def test_two_image_data_sets(tmp_path: Path) -> None:
+    a = np.full((50, 16, 12, 3), 1, np.uint8)
+    source = foreign(tmp_path / "d.h5", images=None, a=a, b=a[:20] + 1, labels=np.arange(50))
+    report = stoker.pack(source, tmp_path / "x.stk")
+    assert [issue.kind for issue in report.issues] == ["images"]
+    assert "'a' is what was read; 'b' would do as well, and hdf5_images=\"b\" takes it" in report.issues[0].reason
+    assert len(stoker.open(tmp_path / "x.stk")) == 50
