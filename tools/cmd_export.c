@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include <stoker/convert.h>
@@ -58,7 +59,7 @@ static const cli_option options[] = {
      .name = "force",
      AT(export.force),
      .help = "Replace what is there, if it is a data set or empty (for a tar: or a tar). In a folder: files of the same "
-             "names."},
+             "names with other content, which are an error otherwise."},
     {.kind = CLI_CHOICE,
      .name = "on-bad",
      .argument = "HOW",
@@ -111,6 +112,19 @@ static int kind_of(const export_args *args, const char *out)
     return ends_with(out, ".tar") ? TO_TAR : TO_FOLDER;
 }
 
+/* The end of a name that says a format which export does not write, as pack refuses them; NULL. */
+static const char *other_format(const char *out)
+{
+    static const char *const ENDS[] = {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".gz", ".zip", ".csv", ".tsv",
+                                       ".jsonl", ".json", ".npy", ".npz", ".parquet", ".jpg", ".jpeg", ".png"};
+    size_t n = strlen(out);
+    for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+        size_t m = strlen(ENDS[i]);
+        if (n > m && strcasecmp(out + n - m, ENDS[i]) == 0) return ENDS[i];
+    }
+    return NULL;
+}
+
 /* What cannot be meant. */
 static int check_out(const export_args *args, int kind, const char *src, const char *out)
 {
@@ -120,23 +134,14 @@ static int check_out(const export_args *args, int kind, const char *src, const c
                          args->export.hdf5_filter != NULL ? "hdf5-filter" : "chunk-images");
     if (stat(src, &from) == 0 && stat(out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
         return cli_error(&command_export, "%s: is the data set itself; give another name for OUT", out);
+    const char *other = args->to == 0 && kind == TO_FOLDER ? other_format(out) : NULL;
+    if (other != NULL)
+        return cli_error(&command_export, "%s: a name that ends with %s is none for an output: OUT.h5, OUT.tar or a folder can "
+                         "be written (--to hdf5, --to tar or --to folder insists)", out, other);
     if (kind == TO_FOLDER && ends_with(out, ".stk"))
         return cli_error(&command_export,
                          "%s: export writes an .h5, a .tar or a folder; a .stk is made by stoker pack", out);
     return CLI_OK;
-}
-
-/* Other software opens such an HDF5 file and cannot decode what is in it. */
-static void note_tiles(const stk_dataset *dataset, const char *out)
-{
-    uint64_t n = stk_dataset_len(dataset), tiles = 0;
-    stk_record_info info;
-    for (uint64_t i = 0; i < n; i++)
-        tiles += stk_dataset_record(dataset, i, &info, NULL) == STK_OK && info.encoding == STK_ENCODING_TILES;
-    if (tiles > 0)
-        cli_note(&command_export,
-                 "%s: %" PRIu64 " records are tiles, which only stoker decodes; for other software pack with --encode "
-                 "keep or raw, or export to a tar or a folder", out, tiles);
 }
 
 static bool on_progress(void *user, uint64_t done, uint64_t total)
@@ -219,13 +224,14 @@ static int run_folder(export_run *r, const export_args *args, const stk_dataset 
     extract_request request = {.command = &command_export,
                                .dataset = dataset,
                                .force = args->export.force,
+                               .stop_at_conflict = true,
                                .stop_at_bad = args->export.on_bad == STK_EXPORT_BAD_FAIL,
                                .progress = args->progress,
                                .skipped = on_skipped,
                                .user = r};
     int code = export_to_folder(&request, r->out, &counts);
     if (counts.stopped) note_on_bad();
-    *report = (stk_export_report){counts.written + counts.same, counts.skipped, counts.bytes};
+    *report = (stk_export_report){counts.written + counts.same, counts.skipped, counts.bytes + counts.same_bytes};
     return code == CLI_SKIPPED ? CLI_OK : code;
 }
 
@@ -246,7 +252,7 @@ static int run_file(export_run *r, export_args *args, const stk_dataset *dataset
         if (args->export.on_bad == STK_EXPORT_BAD_FAIL && strncmp(error.text, "record ", 7) == 0) note_on_bad();
         return code;
     }
-    if (args->export.to == STK_EXPORT_HDF5) note_tiles(dataset, r->out);
+    if (args->export.to == STK_EXPORT_HDF5) note_tiles(&command_export, dataset, r->out);
     return CLI_OK;
 }
 

@@ -114,6 +114,15 @@ static safe_result write_file(extract_run *r, uint64_t number, char *name, size_
     return SAFE_FAILED;
 }
 
+static int conflict(extract_run *r, uint64_t number, const char *name)
+{
+    const extract_request *q = r->request;
+    if (!q->stop_at_conflict) return skip(r, number, name, "another file of that name exists; --force overwrites it");
+    progress_clear(&r->line);
+    return cli_error(q->command, "%s/%s: record %" PRIu64 ": another file of that name exists; --force overwrites such files, "
+                     "or give a new folder", q->folder, name, number);
+}
+
 /* Writes one record. Only what stops the whole run (the disk is full, say) is an error here. */
 static int extract_one(extract_run *r, uint64_t number)
 {
@@ -133,8 +142,11 @@ static int extract_one(extract_run *r, uint64_t number)
         r->counts->written++;
         r->counts->bytes += r->file.n_bytes;
         return CLI_OK;
-    case SAFE_SAME: r->counts->same++; return CLI_OK;
-    case SAFE_EXISTS: return skip(r, number, name, "another file of that name exists; --force overwrites it");
+    case SAFE_SAME:
+        r->counts->same++;
+        r->counts->same_bytes += r->file.n_bytes;
+        return CLI_OK;
+    case SAFE_EXISTS: return conflict(r, number, name);
     default: break;
     }
     if (ends_all(errno)) return cli_error(q->command, "%s/%s: %s", q->folder, name, strerror(errno));

@@ -85,6 +85,7 @@ typedef struct extract_request {
     const char *folder; /* its name in what is told */
     int folder_fd;
     bool force;
+    bool stop_at_conflict; /* another file by a record's name ends all; else it is told and left as it is */
     bool stop_at_bad; /* a record that cannot be read or written ends all; else it is told and left out */
     int progress;
     void (*skipped)(void *user, uint64_t number, const char *reason); /* NULL */
@@ -92,7 +93,8 @@ typedef struct extract_request {
 } extract_request;
 
 typedef struct extract_counts {
-    uint64_t written, same, skipped, bytes;
+    uint64_t written, same, skipped;
+    uint64_t bytes, same_bytes; /* of what was written; of what was there already */
     bool interrupted;
     bool stopped; /* by a bad record, which was told */
 } extract_counts;
@@ -104,6 +106,9 @@ int extract_records(const extract_request *request, char **numbers, int n_number
 /* All records into the folder out: one that is not there yet appears whole or not at all, one that is there gets file after
  * file (export_folder.c). Sets the request's folder. As extract_records, and tells of interrupts. */
 int export_to_folder(extract_request *request, const char *out, extract_counts *counts);
+
+/* Says how many records of the HDF5 file at path are tiles, which other software opens and cannot decode; returns it. */
+uint64_t note_tiles(const cli_command *command, const stk_dataset *dataset, const char *path);
 
 /* A cli_parse_fn for --range; its target is an stk_dataset_options. */
 const char *parse_value_range(void *target, const char *value);

@@ -39,6 +39,18 @@ static void note_salvage(const cli_command *command, const char *path, const stk
              to_the_end ? "" : "; any that came behind the last one are lost");
 }
 
+uint64_t note_tiles(const cli_command *command, const stk_dataset *dataset, const char *path)
+{
+    uint64_t n = stk_dataset_len(dataset), tiles = 0;
+    stk_record_info info;
+    for (uint64_t i = 0; i < n; i++)
+        tiles += stk_dataset_record(dataset, i, &info, NULL) == STK_OK && info.encoding == STK_ENCODING_TILES;
+    if (tiles > 0)
+        cli_note(command, "%s: %" PRIu64 " records are tiles, which only stoker decodes; for other software pack with --encode "
+                 "keep or raw, or export to a tar or a folder", path, tiles);
+    return tiles;
+}
+
 stk_status open_dataset(const cli_command *command, const char *path, const stk_dataset_options *options,
                         stk_dataset **out, stk_error *error)
 {

@@ -69,11 +69,16 @@ void progress_format(const progress_state *state, double seconds, int columns, c
 {
     char bar[13], left[40], total[32] = "", whole[320];
     double share = share_done(state);
-    double rate = seconds > 0 ? (double)state->bytes_done / seconds / 1e6 : 0;
+    double per_s = seconds > 0 ? 1 / seconds : 0;
+    char rate[64]; /* where bytes are not told, of what is counted */
+    if (state->bytes_done > 0 || state->bytes_total > 0 || state->done == 0)
+        snprintf(rate, sizeof rate, "%.1f MB/s", (double)state->bytes_done * per_s / 1e6);
+    else
+        snprintf(rate, sizeof rate, "%.0f %s/s", (double)state->done * per_s, state->unit);
     format_bar(share, bar, 12);
     format_left(share, seconds, left, sizeof left);
     if (state->total > 0) snprintf(total, sizeof total, "/%" PRIu64, state->total);
-    snprintf(whole, sizeof whole, "%-6s [%s] %" PRIu64 "%s %s  %.1f MB/s  %" PRIu64 " bad%s", state->phase,
+    snprintf(whole, sizeof whole, "%-6s [%s] %" PRIu64 "%s %s  %s  %" PRIu64 " bad%s", state->phase,
              bar, state->done, total, state->unit, rate, state->bad, left);
     snprintf(text, (size_t)columns + 1, "%s", whole);
 }
