@@ -48,7 +48,8 @@ typedef struct stk_product {
     bool bad;          /* counts as skipped by on_bad's policy (not: damaged, missing) */
     bool missing;
     uint32_t damage;    /* kinds, kept or not */
-    bool reencoded;     /* pixels changed */
+    bool reencoded;     /* encoded anew with loss: JPEG or tiles */
+    bool resampled;     /* raw, with other pixels than the source's */
     bool verbatim_jpeg; /* was to become tiles, and could not */
     bool hint;          /* verbatim, where tiles or raw would load faster */
 

@@ -153,7 +153,7 @@ static stk_status make_from_pixels(stk_record_maker *m, const stk_image_plan *pl
     STK_TRY(make_pixels(m, plan, bytes, &image, damage, error));
     if (plan->form == STK_FORM_RAW) {
         set_record(plan, source, STK_ENCODING_RAW, image.pixels, image.stride * image.height, p);
-        p->reencoded = plan->resized;
+        p->resampled = plan->resized;
         return STK_OK;
     }
     stk_buffer out = {0};

@@ -54,6 +54,7 @@ static void count(stk_pack_report *c, const stk_product *p)
         c->reused += p->reused;
         c->resumed += p->resumed;
         c->reencoded += p->reencoded;
+        c->resampled += p->resampled;
         c->verbatim += p->verbatim_jpeg;
         break;
     case STK_FATE_LEFT_OUT: c->skipped++; break;
@@ -193,6 +194,7 @@ stk_status stk_report_finish(stk_report *report, stk_error *error)
     write_count(&w, "missing", c->missing);
     write_count(&w, "ignored", c->ignored);
     write_count(&w, "reencoded", c->reencoded);
+    write_count(&w, "resampled", c->resampled);
     write_count(&w, "verbatim", c->verbatim);
     write_count(&w, "could_load_faster", report->hints);
     stk_jw_key(&w, "check");

@@ -133,6 +133,7 @@ void stk_history_product(const stk_history_entry *entry, stk_product *out)
                                                           : STK_ERR_IMAGE,
         .damage = entry->flags & STK_LOG_DAMAGE,
         .reencoded = (entry->flags & STK_LOG_REENCODED) != 0,
+        .resampled = (entry->flags & STK_LOG_RESAMPLED) != 0,
         .verbatim_jpeg = (entry->flags & STK_LOG_VERBATIM) != 0,
         .hint = (entry->flags & STK_LOG_HINT) != 0,
         .source_bytes = entry->size,

@@ -51,7 +51,8 @@ uint32_t stk_source_log_flags(const stk_product *p)
 {
     return (p->damage & STK_LOG_DAMAGE) | (p->reencoded ? STK_LOG_REENCODED : 0u) |
            (p->verbatim_jpeg ? STK_LOG_VERBATIM : 0u) | (p->hint ? STK_LOG_HINT : 0u) |
-           (p->bad ? STK_LOG_BAD : 0u) | (p->missing ? STK_LOG_MISSING : 0u);
+           (p->bad ? STK_LOG_BAD : 0u) | (p->missing ? STK_LOG_MISSING : 0u) |
+           (p->resampled ? STK_LOG_RESAMPLED : 0u);
 }
 
 stk_status stk_source_log_add(stk_text_file *log, const char *path, const stk_product *p, uint64_t record,

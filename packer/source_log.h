@@ -27,7 +27,8 @@ enum {
     STK_LOG_VERBATIM = 1 << 17,
     STK_LOG_HINT = 1 << 18,
     STK_LOG_BAD = 1 << 19,
-    STK_LOG_MISSING = 1 << 20
+    STK_LOG_MISSING = 1 << 20,
+    STK_LOG_RESAMPLED = 1 << 21
 };
 
 stk_status stk_source_log_begin(stk_text_file *log, const char *recipe, stk_error *error);

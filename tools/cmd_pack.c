@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <stoker/pack.h>
 
@@ -470,6 +471,7 @@ static void print_json(const pack_run *r, const stk_pack_report *report)
     json_u64(&json, "missing", report->missing);
     json_u64(&json, "ignored", report->ignored);
     json_u64(&json, "reencoded", report->reencoded);
+    json_u64(&json, "resampled", report->resampled);
     json_u64(&json, "verbatim", report->verbatim);
     json_u64(&json, "source_bytes", report->source_bytes);
     json_text(&json, "dataset_id", report->dataset_id);
@@ -509,14 +511,14 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
     while (length > 1 && dst[length - 1] == '/')
         length--;
     if (r->n_kinds > 0) cli_note(&command_pack, "each one stands in %.*s.report.jsonl", (int)length, dst);
-    if (report->reencoded > 0 && r->args->pack.encode == STK_ENCODE_RAW)
-        cli_note(&command_pack, "--resize resampled %" PRIu64 " images: their pixels are not the source's",
-                 report->reencoded);
-    else if (report->reencoded > 0)
+    if (report->resampled > 0)
+        cli_note(&command_pack, "--resize resampled %" PRIu64 " images that are stored raw: their pixels are not the source's",
+                 report->resampled);
+    if (report->reencoded > 0)
         cli_note(&command_pack,
-                 "--resize encoded %" PRIu64 " images anew (JPEG quality %" PRIu32
+                 "%s encoded %" PRIu64 " images anew (JPEG quality %" PRIu32
                  ", %s): their pixels are not the source's",
-                 report->reencoded, r->args->pack.quality, r->args->pack.chroma_444 ? "4:4:4" : "4:2:0");
+                 r->args->pack.resize == STK_RESIZE_NONE ? "--encode tiles" : "--resize", report->reencoded, r->args->pack.quality, r->args->pack.chroma_444 ? "4:4:4" : "4:2:0");
     if (report->verbatim > 0)
         cli_note(&command_pack,
                  "%" PRIu64
@@ -524,9 +526,26 @@ static void print_notes(const pack_run *r, const char *dst, const stk_pack_repor
                  report->verbatim);
 }
 
+/* An HDF5 file is made for other software more often than not. */
+static void note_hdf5_tiles(pack_run *r, const char *dst)
+{
+    const char *end = strrchr(dst, '.');
+    bool by_name = end != NULL && (strcasecmp(end, ".h5") == 0 || strcasecmp(end, ".hdf5") == 0);
+    stk_dataset *dataset = NULL;
+    if (r->args->pack.format != NULL ? strcmp(r->args->pack.format, "hdf5") != 0 : !by_name) return;
+    if (stk_dataset_open(dst, NULL, &dataset, NULL) != STK_OK) return;
+    uint64_t n = note_tiles(&command_pack, dataset, dst);
+    stk_dataset_close(&dataset);
+    if (n == 0 || r->n_notes == MAX_NOTES) return;
+    source_note *note = &r->notes[r->n_notes++];
+    snprintf(note->kind, sizeof note->kind, "tiles");
+    snprintf(note->reason, sizeof note->reason, "%" PRIu64 " records are tiles, which only stoker decodes", n);
+}
+
 static int finish(pack_run *r, const char *dst, const stk_pack_report *report)
 {
     if (!r->args->quiet) print_notes(r, dst, report);
+    if (!r->args->quiet) note_hdf5_tiles(r, dst);
     if (r->args->json)
         print_json(r, report);
     else if (!r->args->quiet)

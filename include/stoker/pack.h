@@ -125,11 +125,12 @@ typedef struct stk_pack_report {
     uint64_t ignored;     /* files that are no images */
     uint64_t reused;      /* records taken from the previous output or the cache */
     uint64_t resumed;     /* records taken from a killed run */
-    uint64_t reencoded;   /* records whose pixels changed (--resize) */
+    uint64_t reencoded;   /* records that became a new JPEG or new tiles (--resize, --encode tiles) */
     uint64_t verbatim;    /* JPEGs that could not become tiles and stayed as they were */
     uint64_t source_bytes, bytes;
     double seconds;
     char dataset_id[40];
+    uint64_t resampled;   /* raw records with other pixels than the source's (--resize) */
 } stk_pack_report;
 
 /* Packs src (a folder, .csv/.jsonl manifest, .tar, .h5) into dst. dst appears whole or not at all; lists of

@@ -50,6 +50,8 @@ class PackProgress(NamedTuple):
 class PackReport(NamedTuple):
     """What packing did: counts of files and images, sizes in bytes, and the first 1,000 issues.
 
+    ``reencoded``: records that became a new JPEG or new tiles; ``resampled``: raw ones whose pixels ``resize=``
+    changed.
     ``DST.report.jsonl`` beside the output names every file that was left out.
     """
 
@@ -68,6 +70,7 @@ class PackReport(NamedTuple):
     seconds: float
     dataset_id: str
     issues: tuple[PackIssue, ...]
+    resampled: int = 0
 
 
 class Callbacks:

@@ -44,7 +44,11 @@ def test_resize(photos_folder: Path, tmp_path: Path) -> None:
     assert set(stoker.open(tmp_path / "b.stk").sizes.max(axis=1).tolist()) == {50}
     report = stoker.pack(photos_folder, tmp_path / "c.stk", resize="exact=64x48")
     assert {tuple(size) for size in stoker.open(tmp_path / "c.stk").sizes.tolist()} == {(48, 64)}
-    assert report.reencoded == 23
+    assert (report.reencoded, report.resampled) == (0, 23)  # of 3,072 pixels: raw
+    again = stoker.pack(photos_folder, tmp_path / "c.stk", resize="exact=64x48", force=True)
+    assert (again.reused, again.reencoded, again.resampled) == (23, 0, 23)
+    report = stoker.pack(photos_folder, tmp_path / "d.stk", resize="exact=90x64")
+    assert (report.reencoded, report.resampled) == (23, 0)
 
 
 def test_raw(photos_folder: Path, tmp_path: Path) -> None:
