@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pictures in a tar as sources, grouped as WebDataset does: members that follow each other and agree up to the
- * first dot of the name are one sample; .cls is the label, .json and .txt become columns. Without any .cls the
+ * first dot of the name are one sample; .cls is the label, .json and .txt become columns; class names
+ * are those that stoker export left as an extended attribute (reader/export_tar.c). Without any .cls the
  * folders in the tar are the classes. One pass lists it and keeps the pictures in an unnamed file beside the output,
  * since a compressed tar can only be read from the front. Names are only ever names here: nothing is extracted to
  * them, and links are left out. */
@@ -19,7 +20,7 @@
 #include "format/spool.h"
 #include "packer/table.h"
 
-enum { READ_STEP = 256 << 10, MAX_SIDE = 1 << 20, N_SIDES = 2, MAX_KINDS = 5, MAX_KIND = 24 };
+enum { READ_STEP = 256 << 10, MAX_SIDE = 1 << 20, MAX_CLASSES = 64 << 20, N_SIDES = 2, MAX_KINDS = 5, MAX_KIND = 24 };
 static const char *const SIDES[N_SIDES] = {"json", "txt"};
 
 typedef struct store_tar {
@@ -41,6 +42,7 @@ typedef struct listing {
     stk_sources *sources;
     store_tar *store;
     stk_buffer names, labels;
+    stk_buffer classes; /* as stoker export wrote them: their number and names, each with its zero */
     uint64_t n, n_labels;
     uint64_t n_untaken;                  /* members of no use here */
     uint64_t n_lonely;                   /* samples without a picture */
@@ -197,6 +199,17 @@ static stk_status take_member(listing *l, struct archive *a, const char *name, s
     return STK_OK;
 }
 
+static stk_status keep_classes(listing *l, struct archive_entry *entry, stk_error *error)
+{
+    const char *name;
+    const void *value;
+    size_t n;
+    archive_entry_xattr_reset(entry);
+    while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK)
+        if (strcmp(name, "user.stoker.classes") == 0 && l->classes.n_bytes < MAX_CLASSES) STK_TRY(stk_buffer_append(&l->classes, value, n, error));
+    return STK_OK;
+}
+
 static stk_status read_all(listing *l, const char *path, stk_error *error)
 {
     struct archive *a = archive_read_new();
@@ -213,6 +226,7 @@ static stk_status read_all(listing *l, const char *path, stk_error *error)
             continue;
         }
         while (name[0] == '/' || (name[0] == '.' && name[1] == '/')) name++;
+        STK_GOTO(keep_classes(l, entry, error));
         STK_GOTO(take_member(l, a, name, error));
     }
     if (rc != ARCHIVE_EOF) {
@@ -303,6 +317,38 @@ cleanup:
     return status;
 }
 
+static uint32_t count_zeros(const stk_buffer *text)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < text->n_bytes; i++) n += text->data[i] == 0;
+    return n;
+}
+
+/* The names that came with the tar, where they are whole and name every label; else a note. */
+static stk_status name_classes(listing *l, stk_error *error)
+{
+    stk_sources *out = l->sources;
+    if (l->classes.n_bytes == 0) return STK_OK;
+    STK_TRY(stk_buffer_append(&l->classes, "", 1, error)); /* whatever it holds, it ends */
+    const char *name = (const char *)l->classes.data;
+    long long n = strtoll(name, NULL, 10);
+    bool whole = n > 0 && n <= UINT32_MAX && count_zeros(&l->classes) == (uint64_t)n + 2;
+    for (uint64_t i = 0; i < l->n; i++) whole = whole && out->labels[i] < n;
+    if (!whole) {
+        free(out->label_note);
+        out->label_note = strdup("the tar's class names do not fit its samples: labels are numbers without names");
+        return out->label_note != NULL ? STK_OK : stk_fail_memory(error, "a note");
+    }
+    out->class_names = calloc((size_t)n, sizeof *out->class_names);
+    if (out->class_names == NULL) return stk_fail_memory(error, "class names");
+    for (; out->n_classes < n; out->n_classes++) {
+        name += strlen(name) + 1;
+        out->class_names[out->n_classes] = strdup(name);
+        if (out->class_names[out->n_classes] == NULL) return stk_fail_memory(error, "class names");
+    }
+    return STK_OK;
+}
+
 /* Columns that no sample has are dropped. */
 static stk_status take_table(listing *l, stk_error *error)
 {
@@ -372,12 +418,14 @@ stk_status stk_store_tar(const char *path, const char *beside, stk_sources *out,
     if (l.n_labels == 0) STK_GOTO(label_by_folder(&l, error));
     STK_GOTO(take_table(&l, error));
     STK_GOTO(take_notes(&l, error));
+    if (l.n_labels > 0) STK_GOTO(name_classes(&l, error));
     out->root = strdup(path);
     if (out->root == NULL) status = stk_fail_memory(error, "a path");
 cleanup:
     clear_sample(&l.current);
     stk_buffer_free(&l.names);
     stk_buffer_free(&l.labels);
+    stk_buffer_free(&l.classes);
     stk_table_free(l.table);
     if (status != STK_OK) stk_sources_free(out);
     return status;

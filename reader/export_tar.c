@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A tar as WebDataset reads it. Source of the layout: POSIX.1-1988 ustar; every field is fixed, so that the same
- * data set gives the same bytes. */
+ * data set gives the same bytes. Class names, for which WebDataset has no place, are an extended attribute (POSIX.1-2001
+ * pax, as star and libarchive write them) of the first member: a member of their own would be a sample without a picture
+ * to other readers. packer/store_tar.c reads them. */
 #include "reader/export.h"
 
 #include <inttypes.h>
@@ -13,13 +15,15 @@
 #include "common/file.h"
 #include "common/json.h"
 
-enum { BLOCK = 512, GATHER = 4 << 20 };
+enum { BLOCK = 512, GATHER = 4 << 20, PIECE = 512 << 10 }; /* libarchive reads a pax header of up to 1 MiB */
 #define MAX_MEMBER UINT64_C(077777777777) /* 8 GiB - 1: eleven octal digits */
 
 typedef struct tar {
     stk_file file;
     stk_buffer pending;
     uint64_t written;
+    stk_buffer classes; /* their number and names, each with its zero */
+    size_t told;        /* bytes of them */
 } tar;
 
 static stk_status flush(tar *t, stk_error *error)
@@ -30,8 +34,8 @@ static stk_status flush(tar *t, stk_error *error)
     return STK_OK;
 }
 
-static stk_status add_member(tar *t, uint64_t number, const char *extension, const void *data, size_t n_bytes,
-                             stk_error *error)
+static stk_status add_entry(tar *t, char type, uint64_t number, const char *extension, const void *data, size_t n_bytes,
+                            stk_error *error)
 {
     static const uint8_t zeros[BLOCK];
     char head[BLOCK] = {0};
@@ -40,7 +44,8 @@ static stk_status add_member(tar *t, uint64_t number, const char *extension, con
     memcpy(head + 100, "0000644\0000000000\0000000000", 24);
     snprintf(head + 124, 13, "%011llo", (unsigned long long)n_bytes);
     snprintf(head + 136, 13, "%011o", 0u);
-    memcpy(head + 148, "        0", 9);
+    memset(head + 148, ' ', 8);
+    head[156] = type;
     memcpy(head + 257, "ustar\00000", 8);
     unsigned sum = 0;
     for (int i = 0; i < BLOCK; i++) sum += (unsigned char)head[i];
@@ -50,6 +55,55 @@ static stk_status add_member(tar *t, uint64_t number, const char *extension, con
     if (n_bytes > 0) STK_TRY(stk_buffer_append(&t->pending, data, n_bytes, error));
     STK_TRY(stk_buffer_append(&t->pending, zeros, (BLOCK - n_bytes % BLOCK) % BLOCK, error));
     return t->pending.n_bytes >= GATHER ? flush(t, error) : STK_OK;
+}
+
+static size_t digits_of(size_t n)
+{
+    char text[24];
+    return (size_t)snprintf(text, sizeof text, "%zu", n);
+}
+
+/* The next piece of the class names, as a pax record "LENGTH NAME=VALUE\n", whose length counts its own digits. */
+static stk_status add_classes(tar *t, uint64_t number, stk_error *error)
+{
+    static const char NAME[] = " SCHILY.xattr.user.stoker.classes=";
+    stk_buffer record = {0};
+    char length[24];
+    size_t left = t->classes.n_bytes - t->told, n = left < PIECE ? left : PIECE;
+    size_t rest = strlen(NAME) + n + 1, total = rest + digits_of(rest);
+    if (digits_of(total) > digits_of(rest)) total++;
+    snprintf(length, sizeof length, "%zu", total);
+    stk_status status;
+    STK_GOTO(stk_buffer_append(&record, length, strlen(length), error));
+    STK_GOTO(stk_buffer_append(&record, NAME, strlen(NAME), error));
+    STK_GOTO(stk_buffer_append(&record, t->classes.data + t->told, n, error));
+    STK_GOTO(stk_buffer_append(&record, "\n", 1, error));
+    STK_GOTO(add_entry(t, 'x', number, "pax", record.data, record.n_bytes, error));
+    t->told += n;
+cleanup:
+    stk_buffer_free(&record);
+    return status;
+}
+
+static stk_status add_member(tar *t, uint64_t number, const char *extension, const void *data, size_t n_bytes,
+                             stk_error *error)
+{
+    if (t->told < t->classes.n_bytes) STK_TRY(add_classes(t, number, error));
+    return add_entry(t, '0', number, extension, data, n_bytes, error);
+}
+
+static stk_status list_classes(const stk_dataset *d, stk_buffer *out, stk_error *error)
+{
+    char number[24];
+    uint32_t n = stk_dataset_classes(d);
+    if (n == 0) return STK_OK;
+    int length = snprintf(number, sizeof number, "%u", n);
+    STK_TRY(stk_buffer_append(out, number, (size_t)length + 1, error));
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = stk_dataset_class_name(d, i);
+        STK_TRY(stk_buffer_append(out, name, strlen(name) + 1, error));
+    }
+    return STK_OK;
 }
 
 static void write_number(stk_json_writer *w, stk_type type, const uint8_t *p)
@@ -170,6 +224,7 @@ stk_status stk_export_tar(stk_export_run *run, const char *path, stk_error *erro
     members m = {0};
     stk_status status;
     STK_GOTO(stk_file_create(path, &t.file, error));
+    STK_GOTO(list_classes(run->dataset, &t.classes, error));
     for (uint64_t i = 0; i < stk_dataset_len(run->dataset); i++) {
         STK_GOTO(add_record(run, &t, i, &m, error));
         STK_GOTO(stk_export_step(run, i, error));
@@ -181,6 +236,7 @@ stk_status stk_export_tar(stk_export_run *run, const char *path, stk_error *erro
 cleanup:
     stk_file_close(&t.file);
     stk_buffer_free(&t.pending);
+    stk_buffer_free(&t.classes);
     stk_buffer_free(&m.image);
     stk_buffer_free(&m.columns);
     stk_buffer_free(&m.room);
