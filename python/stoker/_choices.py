@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from stoker._dataset import Dataset
-from stoker._enums import DTYPES, LAYOUTS, ORDERS, constant
+from stoker._enums import DECODES, DTYPES, LAYOUTS, ORDERS, RESIDENTS, constant
 from stoker._errors import ArgumentError
+from stoker._numbers import reals, whole
 from stoker._numpy import np
 
 if TYPE_CHECKING:
@@ -105,24 +107,100 @@ def layout(
 
 
 def positive(option: str, value: Any) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        number = 0
-    if number != value or not 1 <= number < 2**32:
-        raise ArgumentError(f"{option}={value!r}: give a whole number, 1 or more")
-    return number
+    return whole(option, value, 1, 2**32 - 1, "give a whole number, 1 or more")
+
+
+def seed(value: Any) -> int:
+    return whole("seed", value, 0, 2**64 - 1, "give a whole number, 0 ... 2**64 - 1")
 
 
 def three(option: str, values: Sequence[float]) -> list[float]:
-    numbers = [float(v) for v in values]
+    give = "give one number a channel, in a list" + (", above 0" if option == "std" else "")
+    numbers = list(reals(option, values, give))
     if len(numbers) == 1:
         numbers *= 3
-    if len(numbers) != 3 or not all(np.isfinite(numbers)) or (option == "std" and min(numbers) <= 0):
-        raise ArgumentError(
-            f"{option}={values!r}: give one number a channel" + (", above 0" if option == "std" else "")
-        )
+    if len(numbers) != 3 or (option == "std" and min(numbers) <= 0):
+        raise ArgumentError(f"{option}={values!r}: {give}")
     return numbers
+
+
+def normalisation(mean: Any, std: Any, dtype: str) -> None:
+    """What the caller gave as mean= and std=. Levels are divided by 255 first; other loaders take 0 ... 255."""
+    for option, values in (("mean", mean), ("std", std)):
+        if values is None:
+            continue
+        if dtype == "uint8":
+            raise ArgumentError(
+                f'{option}= is for float types and has no effect on uint8; give dtype="float32" say'
+            )
+        if max(three(option, values)) > 1 and option == "mean":
+            raise ArgumentError(
+                f"mean={values!r}: give what pixels of 0 ... 1 have, as torchvision's Normalize; these are levels "
+                "of 0 ... 255: divide mean and std by 255"
+            )
+
+
+def dtype(value: Any) -> Optional[str]:
+    """A type by its name; torch.float16 and numpy.float16 stand for theirs."""
+    if value is None or isinstance(value, str):
+        return value
+    name = str(value)
+    if name.startswith("torch."):
+        return name[len("torch.") :]
+    try:
+        return str(np.dtype(value).name)
+    except TypeError:
+        constant(DTYPES, "dtype", value)  # refuses it
+        raise
+
+
+def device(value: Any) -> Optional[str]:
+    """The name of a device: a string, a torch.device, or, as torch takes it, the number of a GPU."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return f"cuda:{value}"
+    name = str(value)
+    if re.fullmatch(r"cpu(:\d+)?", name):
+        return "cpu"
+    if re.fullmatch(r"dummy|(cuda|mps|npu|xpu|hpu)(:\d+)?", name):  # others of torch's get copies by torch
+        return name
+    raise ArgumentError(
+        f'device={value!r}: give "cpu", "cuda", "cuda:N" (GPU number N), or "dummy" (a GPU played in host memory)'
+    )
+
+
+def for_a_device(device: Optional[str], decode: str, resident: str, resident_bytes: Any) -> int:
+    """Refuses what has an effect on a GPU only; returns resident_bytes, 0 for the default."""
+    constant(DECODES, "decode", decode)
+    constant(RESIDENTS, "resident", resident)
+    n_bytes = 0
+    if resident_bytes is not None:
+        n_bytes = whole("resident_bytes", resident_bytes, 0, 2**63 - 1, "give a number of bytes, 0 or more")
+    if device is not None and device.split(":")[0] in ("cuda", "dummy"):
+        return n_bytes
+    for text in (
+        'decode="gpu"' if decode == "gpu" else "",
+        'resident="on"' if resident == "on" else "",
+        f"resident_bytes={resident_bytes!r}" if resident_bytes is not None else "",
+    ):
+        if text:
+            raise ArgumentError(f'{text} needs a GPU: give device="cuda" too, or leave it out')
+    return n_bytes
+
+
+def function(option: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise ArgumentError(f"{option}={value!r}: give a function, or leave it out")
+
+
+def columns(value: Any) -> Optional[list[str]]:
+    if isinstance(value, (str, bytes)):
+        raise ArgumentError(f"columns={value!r}: give a list, columns=[{value!r}]")
+    try:
+        return None if value is None else list(value)
+    except TypeError:
+        raise ArgumentError(f"columns={value!r}: give a list of names") from None
 
 
 def weights(weights: Any, dataset: Dataset) -> Any:

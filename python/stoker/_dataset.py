@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import warnings
@@ -18,6 +19,7 @@ from stoker._errors import ArgumentError, Error, NotFoundError, StateError, Unsu
 from stoker._loose import is_loose, open_files
 from stoker._memory import buffer_bytes, new_buffer, view
 from stoker._native import ffi, lib
+from stoker._numbers import reals, single, whole
 from stoker._numpy import np
 from stoker._option_names import for_python
 
@@ -101,6 +103,7 @@ class Dataset:
         self._class_names: Optional[list[str]] = None
         self._mode: Optional[str] = None
         self._mask_sets: Optional[dict[str, Dataset]] = None
+        self._staging_told = False
         self._special: Optional[dict[str, list[str]]] = None  # names in the metadata
         self._n = int(lib.stk_dataset_len(handle)) if ids is None else len(ids)
 
@@ -247,6 +250,19 @@ class Dataset:
         text = os.fsdecode(bytes(ffi.string(info.text)))
         return Staged(ffi.string(info.state).decode(), info.bytes, for_python(text))
 
+    def _tell_staging(self, stacklevel: int) -> None:
+        """Warns, once for this object, when no copy could be made: all is read from the source then."""
+        if self._options.get("stage") is None or self._staging_told:
+            return
+        staged = self.staged
+        if staged.state == "failed":
+            self._staging_told = True
+            warnings.warn(
+                f"{self._path}: stage={os.fsdecode(self._options['stage'])!r} made no copy, the source is read: "
+                f"{staged.text}",
+                stacklevel=stacklevel + 1,
+            )
+
     @property
     def nbytes(self) -> int:
         """Total size of the data set's files in bytes."""
@@ -309,7 +325,7 @@ class Dataset:
         self,
         i: int,
         box: Optional[tuple[int, int, int, int]] = None,
-        size: Optional[tuple[int, int]] = None,
+        size: Union[int, tuple[int, int], None] = None,
         filter: Filter = "bilinear",
         flip: bool = False,
         *,
@@ -320,10 +336,10 @@ class Dataset:
         """Record i decoded, turned, cut to box, resampled to size, flipped: the reference path.
 
         box: (x, y, width, height) in pixels of the turned image, None for all of it; must lie inside.
-        size: (height, width) of the result, None for the box's own. filter: "bilinear", "bicubic", "box",
-        "hamming", "lanczos" or "nearest", as Pillow's. flip: left to right, after resampling. pixels: the
-        Pillow whose bytes these are: "pillow13", or "pillow12" for 12.3 and older. color: "rgb" or "bgr".
-        ignore_damage: deliver what the decoder gave although it complained.
+        size: (height, width) of the result, one number for both, None for the box's own. filter: "bilinear",
+        "bicubic", "box", "hamming", "lanczos" or "nearest", as Pillow's. flip: left to right, after resampling.
+        pixels: the Pillow whose bytes these are: "pillow13", or "pillow12" for 12.3 and older. color: "rgb" or
+        "bgr". ignore_damage: deliver what the decoder gave although it complained.
 
         Returns uint8 of shape (height, width, channels): 3 channels, or 1 when packed with mode="L". A record
         that is an array is given as it is (:meth:`array`); nothing can be asked for then. Raises IndexError;
@@ -511,7 +527,7 @@ class Dataset:
         return self._handle
 
     def _id(self, i: int) -> int:
-        position = int(i)
+        position = whole("record", i, -math.inf, math.inf, "give a whole number, or a slice for several")
         if position < 0:
             position += self._n
         if not 0 <= position < self._n:
@@ -547,19 +563,21 @@ class Dataset:
 
 
 def _box(box: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    x, y, width, height = (int(v) for v in box)
-    if width <= 0 or height <= 0 or x < 0 or y < 0:
-        raise ArgumentError(f"box={box!r}: give (x, y, width, height) with x, y >= 0 and a size of 1 or more")
-    if max(x, y, width, height) > 2**31 - 1:
-        raise ArgumentError(f"box={box!r}: too large")
+    give = "give (x, y, width, height) with x, y >= 0 and a size of 1 or more, whole numbers"
+    sides = reals("box", box, give)
+    if len(sides) != 4:
+        raise ArgumentError(f"box={box!r}: {give}")
+    x, y = (whole("box", v, 0, 2**31 - 1, give) for v in sides[:2])
+    width, height = (whole("box", v, 1, 2**31 - 1, give) for v in sides[2:])
     return x, y, width, height
 
 
-def _size(size: tuple[int, int]) -> tuple[int, int]:
-    height, width = (int(v) for v in size)
-    if not (0 < height <= 65535 and 0 < width <= 65535):
-        raise ArgumentError(f"size={size!r}: give (height, width), each 1 ... 65535")
-    return height, width
+def _size(size: Union[int, tuple[int, int]]) -> tuple[int, int]:
+    give = "give one number or (height, width), each 1 ... 65535"
+    sides = (size, size) if single(size) else reals("size", size, give)
+    if len(sides) != 2:
+        raise ArgumentError(f"size={size!r}: {give}")
+    return whole("size", sides[0], 1, 65535, give), whole("size", sides[1], 1, 65535, give)
 
 
 def _matches(name: str, values: NDArray[Any], condition: Any) -> NDArray[np.bool_]:
@@ -647,7 +665,13 @@ def open(
         return files
     out = ffi.new("stk_dataset **")
     call(lib.stk_dataset_open, os.fsencode(path), options, out)
-    return Dataset(path, settings, ffi.gc(out[0], lib.stk_py_close_dataset), None)
+    opened = Dataset(path, settings, ffi.gc(out[0], lib.stk_py_close_dataset), None)
+    if "hdf5" not in opened.container:
+        for name in ("hdf5_images", "hdf5_labels", "value_range", "arrays"):
+            if settings[name] not in (None, False):
+                raise ArgumentError(f"{name}={settings[name]!r}: {place} is no HDF5 file; leave {name} out")
+    opened._tell_staging(2)
+    return opened
 
 
 def concat(datasets: Iterable[Dataset]) -> Dataset:

@@ -241,6 +241,11 @@ def timm(config: Any, *, train: bool = False) -> Translated:
     color_jitter off unless forced or "3a". Batches are float32, normalised. Raises UnsupportedError for what has
     no counterpart here.
     """
+    if not isinstance(config, dict) and not hasattr(config, "__dict__"):
+        raise ArgumentError(
+            f"timm: config={config!r}: give what timm.data.resolve_data_config({{}}, model=model) returns, or the "
+            "model's pretrained_cfg"
+        )
     values = config if isinstance(config, dict) else vars(config)
     size = _size(tuple(values.get("input_size", (3, 224, 224)))[-2:])
     name: Any = values.get("interpolation") or "bicubic"

@@ -17,6 +17,7 @@ from stoker._enums import DECODES, DTYPES, LASTS, LAYOUTS, ON_BADS, ORDERS, RESI
 from stoker._errors import ArgumentError, StateError, UnsupportedError
 from stoker._in_step import CoresInStep
 from stoker._native import ffi, lib
+from stoker._numbers import whole
 from stoker._on_batch import Producer, as_it_is, run_after
 from stoker._transforms import AsStored, Boxes, Size, Transform
 from stoker._translated import Translated
@@ -47,7 +48,7 @@ class Loader:
             :class:`AsStored` (default), or what :func:`from_torchvision` gives.
         shuffle: True or False; None: as the transform suggests, True for Train and PadCrop.
         seed: of the order and of all random choices, 0 ... 2**64 - 1.
-        dtype: "uint8", "float16", "bfloat16" or "float32"; the float types are normalised:
+        dtype: "uint8", "float16", "bfloat16" or "float32" (torch.float16 ... too); the float types are normalised:
             (x / 255 - mean) / std, as torchvision's ToTensor and Normalize compute it.
         layout: "NHWC" or "NCHW", the shape of images. Default: NHWC for NumPy, NCHW for torch.
         channels_last: torch: memory in channels_last order whatever the shape. NumPy: same as layout="NHWC".
@@ -59,7 +60,7 @@ class Loader:
             missing).
         resident: with device="cuda": "on" keeps as many records as fit into resident_bytes (None: half of
             the free memory) on the GPU, "auto" does so when all of them fit into a quarter of it, "off".
-        mean, std: per channel, ImageNet's by default; only for float types.
+        mean, std: per channel, of pixels of 0 ... 1, ImageNet's by default; only for float types.
         norm: "v1": ToTensor + Normalize's rounding; "v2": transforms.v2's.
         order: "shuffle" (exact), "sequential", "page" (windows of pages, for slow disks), "weighted".
         last: "keep" a smaller last batch (the default), "drop" it, or "pad" it with samples from the epoch's start
@@ -109,7 +110,7 @@ class Loader:
         *,
         transform: Optional[Transform] = None,
         seed: int = 0,
-        dtype: Optional[DType] = None,
+        dtype: Union[DType, Any] = None,
         layout: Optional[Layout] = None,
         channels_last: Optional[bool] = None,
         device: Any = None,
@@ -141,7 +142,7 @@ class Loader:
         _choices.opened(dataset)
         options: dict[str, Any] = {
             "shuffle": _choices.flag("shuffle", shuffle),
-            "seed": seed,
+            "seed": _choices.seed(seed),
             "last": last,
             "weights": weights,
             "n_draws": n_draws,
@@ -153,6 +154,11 @@ class Loader:
             "on_batch": on_batch,
         }
         dataset = _torch_names.translate(torch_names, dataset, options)
+        on_batch = options["on_batch"]
+        _choices.function("on_batch", on_batch)
+        _choices.function("sample_transform", sample_transform)
+        device, dtype = _choices.device(device), _choices.dtype(dtype)
+        n_views, given = _choices.positive("n_views", n_views), (mean, std)
         self._dataset = dataset
         self._views: tuple[Transform, ...] = ()
         if views is not None:
@@ -171,28 +177,32 @@ class Loader:
         if isinstance(self._transform, Translated):
             t = self._transform
             device = "cpu" if device is None else device
-            dtype, norm = dtype or t.dtype, t.norm  # type: ignore[assignment]
+            dtype, norm = dtype or t.dtype, t.norm
             mean, std = mean if mean is not None else t.mean, std if std is not None else t.std
             options["on_batch"] = run_after(t.rest, on_batch) if t.rest else on_batch
         self._options = options
         self._order = _choices.order(options, order, self._transform)
         self._batch_size = _choices.batch_size(batch_size, dataset, options, repeats)
         self._rank, self._world = _distributed.rank_and_world(options["rank"], options["world"])
-        self._device = None if device is None else str(device)
-        self._gpu = {"decode": decode, "resident": resident, "resident_bytes": resident_bytes}
-        constant(DECODES, "decode", decode)
-        constant(RESIDENTS, "resident", resident)
+        self._device = device
+        resident_bytes = _choices.for_a_device(device, decode, resident, resident_bytes)
+        self._gpu: dict[str, Any] = {"decode": decode, "resident": resident, "resident_bytes": resident_bytes}
+        if page_window is not None and self._order != "page":
+            raise ArgumentError(f'page_window={page_window!r} has an effect under order="page" only')
         if dataset._begins_with_array():
             _choices.refuse_for_arrays(dtype=dtype, layout=layout, channels_last=channels_last, mean=mean, std=std)
             self._dtype, self._layout, self._permute = "uint8", "NHWC", False  # as they are, says that to C
         else:
             self._dtype = dtype or "uint8"
+            channels_last = _choices.flag("channels_last", channels_last)
             self._layout, self._permute = _choices.layout(layout, channels_last, self._device, self._dtype)
+            _choices.normalisation(*given, self._dtype)
         self._mean, self._std = mean, std
         self._norm_v2 = constant({"v1": 0, "v2": 1}, "norm", norm) == 1
         self._on_bad = on_bad
-        self._columns = list(columns) if columns is not None else None
-        self._repeats, self._n_views = int(repeats), int(n_views)
+        self._columns = _choices.columns(columns)
+        self._repeats, self._n_views = int(repeats), n_views
+        _views.check_steps(self._views or (self._transform,) * n_views)
         self._page_window, self._read_ahead_bytes = page_window, read_ahead_bytes
         self._resized = False
         self._generation = 0
@@ -213,6 +223,7 @@ class Loader:
     def __iter__(self) -> LoaderIterator:
         """The next epoch; after :meth:`load_state_dict`, the rest of the epoch that was saved."""
         self._core.check()
+        self._dataset._tell_staging(2)
         self._stop_ahead()
         if self._resized:
             self._reopen(self._epoch + 1 if self._begun else self._epoch)
@@ -300,11 +311,10 @@ class Loader:
         Nothing happens when that epoch is next anyway, also not to a state just loaded: the usual
         ``loader.set_epoch(epoch)`` at the top of a training loop keeps a resumed position.
         """
-        if int(epoch) != epoch or not 0 <= int(epoch) < 2**64:
-            raise ArgumentError(f"epoch={epoch!r}: give a whole number, 0 or more")
+        epoch = whole("epoch", epoch, 0, 2**64 - 1, "give a whole number, 0 or more")
         self._core.check()
-        if self._begun or int(epoch) != self._epoch:
-            self._set_epoch(int(epoch))
+        if self._begun or epoch != self._epoch:
+            self._set_epoch(epoch)
 
     def _set_epoch(self, epoch: int) -> None:
         self._stop_ahead()
@@ -324,6 +334,8 @@ class Loader:
         The next ``iter()`` gives the rest of the saved epoch (nothing, when it had been delivered whole but
         for its end). Raises ArgumentError for a state of another data set, order or seed.
         """
+        if not isinstance(state, Mapping) or "epoch" not in state:
+            raise ArgumentError(f"state={state!r:.60}: give what Loader.state_dict() returned")
         self._stop_ahead()
         self._core.restore(json.dumps(dict(state)))
         self._generation += 1
@@ -514,7 +526,7 @@ class Loader:
             device=index,
             decode=constant(DECODES, "decode", gpu["decode"]),
             resident=constant(RESIDENTS, "resident", gpu["resident"]),
-            resident_bytes=int(gpu["resident_bytes"] or 0),
+            resident_bytes=gpu["resident_bytes"],
             n_ahead=int(self._options["prefetch"] or 0),
         )
 
@@ -547,6 +559,7 @@ class Loader:
             n_views=self._n_views,
             dtype=self._dtype,
             decode=str(self._gpu["decode"]),
+            resident=str(self._gpu["resident"]),
         )
         if self._on_batch is None:
             self._on_batch = as_it_is  # makes a thread work ahead of the loop
@@ -565,7 +578,7 @@ class Loader:
         per_sample = PerSample(
             self._convert,
             self._sample_transform,
-            seed=int(self._options["seed"]),
+            seed=_choices.seed(self._options["seed"]),
             threads=threads,
             n_views=self._n_views,
             device=self._device,
@@ -667,9 +680,7 @@ class Loader:
                 setattr(raw, name, _choices.three(name, values))
         raw.norm_v2 = self._norm_v2
         raw.order = ORDERS[self._order]
-        if not 0 <= int(options["seed"]) < 2**64:
-            raise ArgumentError(f"seed={options['seed']!r}: give 0 ... 2**64 - 1")
-        raw.seed = int(options["seed"])
+        raw.seed = _choices.seed(options["seed"])  # a sampler may have brought another
         raw.rank, raw.world = self._rank, self._world
         raw.last = constant(LASTS, "last", options["last"])
         raw.on_bad = constant(ON_BADS, "on_bad", self._on_bad)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from stoker._enums import MIX_MODES, constant
 from stoker._errors import ArgumentError
+from stoker._numbers import real, whole
 from stoker._numpy import np
 from stoker._steps import probability
 
@@ -40,13 +41,14 @@ class Mix:
         correct_lam: bool = True,
     ) -> None:
         for name, alpha in (("mixup", mixup), ("cutmix", cutmix)):
-            if not (alpha == 0 or 0.01 <= alpha <= 1000):
-                raise ArgumentError(f"{name}={alpha!r}: give alpha, 0.01 ... 1000, or 0 for never")
-        if num_classes is not None and int(num_classes) < 1:
-            raise ArgumentError(f"num_classes={num_classes!r}: give 1 or more")
+            give = "give alpha, 0.01 ... 1000, or 0 for never"
+            if real(name, alpha, 0, 1000, give) != 0:
+                real(name, alpha, 0.01, 1000, give)
+        if num_classes is not None:
+            num_classes = whole("num_classes", num_classes, 1, 2**31 - 1, "give a whole number, 1 or more")
         self.mixup, self.cutmix = float(mixup), float(cutmix)
         self.p, self.switch = probability("p", p), probability("switch", switch)
-        self.num_classes = None if num_classes is None else int(num_classes)
+        self.num_classes = num_classes
         constant(MIX_MODES, "mode", mode)
         self.mode, self.correct_lam = mode, bool(correct_lam)
 

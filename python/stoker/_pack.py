@@ -404,7 +404,7 @@ def _integer(option: str, value: Any, low: int, high: int) -> int:
 def _resize(resize: Optional[str]) -> tuple[int, int, int]:
     if resize is None:
         return lib.STK_RESIZE_NONE, 0, 0
-    match = re.fullmatch(r"(short|long)=(\d+)|exact=(\d+)x(\d+)", resize)
+    match = re.fullmatch(r"(short|long)=(\d+)|exact=(\d+)x(\d+)", resize) if isinstance(resize, str) else None
     if match is None:
         raise ArgumentError(f'resize={resize!r}: give "short=N", "long=N" or "exact=WxH"')
     if match[1] is None:

@@ -242,9 +242,12 @@ def _pick(value: Any, keep: NDArray[np.int64]) -> Any:
     return value[keep] if isinstance(value, np.ndarray) else value
 
 
-def check(transform: Transform, *, masks: list[str], on_bad: str, n_views: int, dtype: str, decode: str) -> None:
+def check(
+    transform: Transform, *, masks: list[str], on_bad: str, n_views: int, dtype: str, decode: str, resident: str
+) -> None:
     """What does not go with a callable per sample."""
     from stoker._transforms import AsStored
+    from stoker._translated import Translated
 
     stored = isinstance(transform, AsStored)
     if dtype != "uint8":
@@ -253,10 +256,13 @@ def check(transform: Transform, *, masks: list[str], on_bad: str, n_views: int, 
         )
     if decode == "gpu":
         raise ArgumentError('sample_transform= runs on the CPU; decode="gpu" cannot be had with it')
-    if stored and (masks or transform.steps or transform.mix):
-        raise ArgumentError(
-            "sample_transform= on images as they are stored goes with neither masks nor steps nor mixing"
-        )
+    if resident == "on":
+        raise ArgumentError('sample_transform= runs on the CPU; resident="on" has no effect with it')
+    mixing = (transform.transform if isinstance(transform, Translated) else transform).mix
+    if mixing:
+        raise ArgumentError(f"sample_transform= gets single images, which cannot be mixed: leave {mixing!r} out")
+    if stored and (masks or transform.steps):
+        raise ArgumentError("sample_transform= on images as they are stored goes with neither masks nor steps")
     if stored and on_bad == "substitute":
         raise ArgumentError('sample_transform= on images as they are stored: on_bad is "error" or "skip"')
     if stored and on_bad == "skip" and n_views > 1:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
 
 from stoker._enums import FILTERS
 from stoker._errors import ArgumentError, UnsupportedError
 from stoker._native import lib
+from stoker._numbers import real, reals, single, whole
 
 Range = Union[float, tuple[float, float]]  # a strength, or (lowest, highest)
 Fill = Union[int, Sequence[int]]  # one level, or one a channel
@@ -103,10 +104,12 @@ class GaussianBlur(Step):
         self, kernel_size: Union[int, tuple[int, int]] = 23, sigma: Range = (0.1, 2.0), *, p: float = 1.0
     ) -> None:
         self._kind = lib.STK_STEP_BLUR
-        sides = (kernel_size,) if isinstance(kernel_size, int) else tuple(kernel_size)
-        self.kernel_size = (int(sides[0]), int(sides[-1]))
-        if len(sides) not in (1, 2) or not all(0 < k < 256 and k % 2 for k in self.kernel_size):
-            raise ArgumentError(f"kernel_size={kernel_size!r}: give odd numbers, 1 ... 255")
+        give = "give an odd number, 1 ... 255, or two"
+        given = (kernel_size,) if single(kernel_size) else reals("kernel_size", kernel_size, give)
+        sides = [whole("kernel_size", side, 1, 255, give) for side in given]
+        self.kernel_size = (sides[0], sides[-1])
+        if len(sides) > 2 or not all(side % 2 for side in sides):
+            raise ArgumentError(f"kernel_size={kernel_size!r}: {give}")
         self.sigma = _pair_of("sigma", sigma)
         if self.sigma[0] <= 0:
             raise ArgumentError(f"sigma={sigma!r}: must be above 0")
@@ -159,12 +162,10 @@ class RandAugment(_Moving):
         p: float = 1.0,
     ) -> None:
         self._kind = lib.STK_STEP_RAND_AUGMENT
-        self.num_ops, self.magnitude = int(num_ops), int(magnitude)
+        self.num_ops = whole("num_ops", num_ops, 0, 16, "give a whole number, 0 ... 16")
         self.num_magnitude_bins = _bins(num_magnitude_bins)
-        if not 0 <= self.num_ops <= 16:
-            raise ArgumentError(f"num_ops={num_ops!r}: give 0 ... 16")
-        if not 0 <= self.magnitude < self.num_magnitude_bins:
-            raise ArgumentError(f"magnitude={magnitude!r}: give 0 ... {self.num_magnitude_bins - 1}")
+        highest = self.num_magnitude_bins - 1
+        self.magnitude = whole("magnitude", magnitude, 0, highest, f"give a whole number, 0 ... {highest}")
         self._moving(interpolation, fill)
         self.p = probability("p", p)
 
@@ -241,9 +242,7 @@ class TimmAugment(_Moving):
         self.config = config
         name, *sections = str(config).split("-")
         if name != "rand" and name not in _TIMM_POLICIES:
-            raise UnsupportedError(
-                f"auto_augment={config!r}: {name!r} cannot be done; there are rand, {', '.join(_TIMM_POLICIES)}"
-            )
+            raise UnsupportedError(f"auto_augment={config!r}: {name!r} cannot be done; there are {_AUTO}")
         known = ("m", "n", "p", "mstd", "mmax", "inc") if name == "rand" else ("mstd",)
         self._values = _timm_sections(config, sections, known)
         self._policy = _TIMM_POLICIES.get(name)
@@ -310,13 +309,13 @@ class RandomErasing(Step):
                 raise ArgumentError(f"value={value!r}: give a number, one a channel, 'random' or 'color'")
             self.value = value
         else:
-            self.value = (float(value),) if isinstance(value, (int, float)) else tuple(float(v) for v in value)
+            give = "give one number, or three, 'random' or 'color'"
+            self.value = reals("value", (value,) if single(value) else value, give)
             if len(self.value) not in (1, 3):
-                raise ArgumentError(f"value={value!r}: give one number, or three")
-        low, high = (count, count) if isinstance(count, int) else count
-        if not 1 <= low <= high <= 16:
-            raise ArgumentError(f"count={count!r}: give 1 ... 16 boxes")
-        self.count = (int(low), int(high))
+                raise ArgumentError(f"value={value!r}: {give}")
+        give = "give 1 ... 16 boxes, or (lowest, highest)"
+        counts = [whole("count", n, 1, 16, give) for n in _pair_of("count", count)]
+        self.count = (counts[0], counts[1])
 
     def _fill(self, raw: Any) -> None:
         super()._fill(raw)
@@ -387,7 +386,7 @@ class RandomSolarize(_Op):
 
     def __init__(self, threshold: float, p: float = 0.5) -> None:
         super().__init__(p)
-        self.threshold = float(threshold)
+        self.threshold = real("threshold", threshold, -math.inf, math.inf, "give a level, 0 ... 255")
         self._range = (self.threshold, self.threshold)
 
 
@@ -398,9 +397,7 @@ class RandomPosterize(_Op):
 
     def __init__(self, bits: int, p: float = 0.5) -> None:
         super().__init__(p)
-        if not 0 <= int(bits) <= 8:
-            raise ArgumentError(f"bits={bits!r}: give 0 ... 8")
-        self.bits = int(bits)
+        self.bits = whole("bits", bits, 0, 8, "give a whole number, 0 ... 8")
         self._range = (self.bits, self.bits)
 
 
@@ -411,9 +408,8 @@ class RandomAdjustSharpness(_Op):
 
     def __init__(self, sharpness_factor: float, p: float = 0.5) -> None:
         super().__init__(p)
-        if not 0 <= float(sharpness_factor) <= 1e6:
-            raise ArgumentError(f"sharpness_factor={sharpness_factor!r}: must not be below 0")
-        self.sharpness_factor = float(sharpness_factor)
+        give = "give a number, 0 or more"
+        self.sharpness_factor = real("sharpness_factor", sharpness_factor, 0, 1e6, give)
         self._range = (self.sharpness_factor, self.sharpness_factor)
 
 
@@ -425,7 +421,7 @@ class RandomRotation(_Moving):
         self, degrees: Range, interpolation: str = "nearest", fill: Optional[Fill] = None, *, p: float = 1.0
     ) -> None:
         self._kind = lib.STK_STEP_OP
-        both = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
+        both: Any = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
         self.degrees = _pair_of("degrees", both)
         self._moving(interpolation, fill)
         self.p = probability("p", p)
@@ -455,11 +451,12 @@ class RandomAffine(_Moving):
         p: float = 1.0,
     ) -> None:
         self._kind = lib.STK_STEP_AFFINE
-        both = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
+        both: Any = (-degrees, degrees) if isinstance(degrees, (int, float)) else degrees
         self.degrees = _pair_of("degrees", both)
-        shares = (0.0, 0.0) if translate is None else tuple(float(v) for v in translate)
+        give = "give shares of the width and of the height, 0 ... 1"
+        shares = (0.0, 0.0) if translate is None else reals("translate", translate, give)
         if len(shares) != 2 or not all(0 <= v <= 1 for v in shares):
-            raise ArgumentError(f"translate={translate!r}: give shares of the width and of the height, 0 ... 1")
+            raise ArgumentError(f"translate={translate!r}: {give}")
         self.translate = (shares[0], shares[1])
         self.scale = (1.0, 1.0) if scale is None else _pair_of("scale", scale)
         if not 1e-3 <= self.scale[0] <= self.scale[1] <= 1e3:
@@ -475,19 +472,20 @@ class RandomAffine(_Moving):
 
 
 def _shear(shear: Union[float, Sequence[float], None]) -> tuple[float, float, float, float]:
+    give = "give one angle, two, or four (x, then y), within -89 ... 89 degrees"
     if shear is None:
         angles: tuple[float, ...] = (0.0, 0.0)
     else:
-        angles = (-shear, shear) if isinstance(shear, (int, float)) else tuple(float(v) for v in shear)
+        angles = (-shear, shear) if isinstance(shear, (int, float)) else reals("shear", shear, give)
     whole = angles if len(angles) == 4 else (*angles, 0.0, 0.0)
     if len(whole) != 4 or whole[0] > whole[1] or whole[2] > whole[3] or not all(-89 <= v <= 89 for v in whole):
-        raise ArgumentError(
-            f"shear={shear!r}: give one angle, two, or four (x, then y), within -89 ... 89 degrees"
-        )
+        raise ArgumentError(f"shear={shear!r}: {give}")
     return float(whole[0]), float(whole[1]), float(whole[2]), float(whole[3])
 
 
 # What transforms take for short
+
+_AUTO = '"ra", "ta", "3a", "imagenet", "cifar10", "svhn", or timm\'s "rand-m9-mstd0.5-inc1", "v0", "original" ...'
 
 
 def auto_augment(value: Union[str, Step, None]) -> tuple[Step, ...]:
@@ -496,6 +494,8 @@ def auto_augment(value: Union[str, Step, None]) -> tuple[Step, ...]:
         return ()
     if isinstance(value, Step):
         return (value,)
+    if not isinstance(value, str):
+        raise ArgumentError(f"auto_augment={value!r}: give {_AUTO}, or a step, stoker.RandAugment() say")
     if value == "ra":
         return (RandAugment(),)
     if value in ("ta", "ta_wide"):
@@ -517,9 +517,10 @@ def color_jitter(value: Union[float, Sequence[float], ColorJitter, None]) -> tup
         return (value,)
     if isinstance(value, (int, float)):
         return (ColorJitter(value, value, value),)
+    give = "give one strength, or brightness, contrast, saturation and maybe hue, or a stoker.ColorJitter"
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or len(value) not in (3, 4):
+        raise ArgumentError(f"color_jitter={value!r}: {give}")
     strengths = tuple(value)
-    if len(strengths) not in (3, 4):
-        raise ArgumentError(f"color_jitter={value!r}: give brightness, contrast, saturation and maybe hue")
     return (ColorJitter(*strengths),)
 
 
@@ -533,19 +534,21 @@ def training_steps(
 ) -> tuple[Step, ...]:
     """All steps in the order in which torchvision's and timm's recipes have them."""
     chain = [*auto_augment(auto), *color_jitter(jitter)]
-    if grayscale:
+    if probability("grayscale", grayscale):
         chain.append(RandomGrayscale(grayscale))
     if isinstance(blur, GaussianBlur):
         chain.append(blur)
-    elif blur:
+    elif blur is not None and probability("blur", blur):
         chain.append(GaussianBlur(p=blur))
+    if isinstance(steps, (Step, str)) or not isinstance(steps, Iterable):
+        raise ArgumentError(f"steps={steps!r}: give a list of steps, [stoker.GaussianBlur()] say")
     for step in steps:
         if not isinstance(step, Step):
             raise ArgumentError(f"steps: {step!r} is no step; give stoker.ColorJitter(...) and its like")
         chain.append(step)
     if isinstance(erasing, RandomErasing):
         chain.append(erasing)
-    elif erasing:
+    elif erasing is not None and probability("erasing", erasing):
         chain.append(RandomErasing(erasing))
     if len(chain) > lib.STK_STEPS_MAX:
         raise ArgumentError(f"steps: {len(chain)} of them; at most {lib.STK_STEPS_MAX} are done")
@@ -556,37 +559,35 @@ def training_steps(
 
 
 def probability(option: str, value: Any) -> float:
-    if not 0.0 <= float(value) <= 1.0:
-        raise ArgumentError(f"{option}={value!r}: give a probability, 0 ... 1")
-    return float(value)
+    return real(option, value, 0, 1, "give a probability, 0 ... 1")
 
 
 def fill_color(fill: Any) -> Fill:
     """One level, or three."""
     if fill is None:
         return 0
-    levels = (fill,) if isinstance(fill, (int, float)) else tuple(fill)
+    give = "give 0 ... 255, one number or one a channel"
+    levels = reals("fill", (fill,) if single(fill) else fill, give)
     if len(levels) not in (1, 3) or not all(0 <= int(v) <= 255 for v in levels):
-        raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
+        raise ArgumentError(f"fill={fill!r}: {give}")
     return int(levels[0]) if len(levels) == 1 else tuple(int(v) for v in levels)
 
 
 def _bins(value: Any) -> int:
-    if not 2 <= int(value) <= 10000:
-        raise ArgumentError(f"num_magnitude_bins={value!r}: give 2 ... 10000")
-    return int(value)
+    return whole("num_magnitude_bins", value, 2, 10000, "give a whole number, 2 ... 10000")
 
 
 def _pair_of(option: str, value: Any) -> tuple[float, float]:
-    both = (value, value) if isinstance(value, (int, float)) else tuple(value)
-    if len(both) != 2 or not all(math.isfinite(v) for v in both) or both[0] > both[1]:
-        raise ArgumentError(f"{option}={value!r}: give (lowest, highest)")
-    return float(both[0]), float(both[1])
+    give = "give (lowest, highest)"
+    both = reals(option, (value, value) if single(value) else value, give)
+    if len(both) != 2 or both[0] > both[1]:
+        raise ArgumentError(f"{option}={value!r}: {give}")
+    return both[0], both[1]
 
 
 def _jitter(option: str, value: Any, centre: float, bound: tuple[float, float]) -> tuple[float, float]:
     """torchvision's rule: a strength lies around the neutral value, factors stop at 0."""
-    if isinstance(value, (int, float)):
+    if single(value):
         if value < 0:
             raise ArgumentError(f"{option}={value!r}: must not be below 0")
         low = centre - float(value)

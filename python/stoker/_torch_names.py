@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from stoker import _choices
 from stoker._errors import ArgumentError
 from stoker._native import lib
+from stoker._numbers import real
 from stoker._numpy import np
 
 if TYPE_CHECKING:
@@ -47,12 +48,13 @@ def translate(names: MutableMapping[str, Any], dataset: Dataset, ours: MutableMa
                     "worker_init_fn is not called: there are no worker processes to set up", stacklevel=3
                 )
         elif name == "timeout":
-            ours["timeout"] = float(value or 0)
+            give = "give seconds, 0 for no limit"
+            ours["timeout"] = 0.0 if value is None else real("timeout", value, 0, 1e9, give)
         elif name == "num_workers":
             _num_workers(value, ours)
         elif name == "prefetch_factor":
             if value is not None:
-                ours["prefetch"] = int(value)
+                ours["prefetch"] = _choices.positive("prefetch_factor", value)
         elif name == "drop_last":
             _drop_last(_choices.flag("drop_last", value), last, ours)
         elif name == "collate":

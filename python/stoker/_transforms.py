@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -11,8 +12,9 @@ from stoker._enums import COLORS, FILTERS, MODES, PIXELS, constant
 from stoker._errors import ArgumentError
 from stoker._mix import Mix
 from stoker._native import ffi, lib
+from stoker._numbers import real, reals, single, whole
 from stoker._numpy import np
-from stoker._steps import ColorJitter, GaussianBlur, RandomErasing, Step, training_steps
+from stoker._steps import ColorJitter, GaussianBlur, RandomErasing, Step, probability, training_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -81,6 +83,8 @@ class Transform:
 
     def with_mix(self, mix: Mix) -> Transform:
         """A copy that mixes the images of each batch."""
+        if not isinstance(mix, Mix):
+            raise ArgumentError(f"with_mix({mix!r}): give a stoker.Mix, stoker.Mix(mixup=0.2) say")
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.mix = mix
@@ -144,7 +148,7 @@ class Train(Transform):
         self.size = _pair("size", size)
         self.scale = _range("scale", scale)
         self.ratio = _range("ratio", ratio)
-        self.flip = _probability("flip", flip)
+        self.flip = probability("flip", flip)
         self._common(filter, pixels, color, mode)
         _set_steps(
             self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing), mixup, cutmix
@@ -183,11 +187,10 @@ class Eval(Transform):
     ) -> None:
         self._kind = lib.STK_TRANSFORM_RESIZE_CENTER_CROP
         self.size = _pair("size", size)
-        if not 0.0 < crop_pct <= 1.0:
-            raise ArgumentError(f"crop_pct={crop_pct!r}: give a share of the resized image, above 0, at most 1")
-        self.crop_pct = float(crop_pct)
+        give = "give a share of the resized image, above 0, at most 1"
+        self.crop_pct = real("crop_pct", crop_pct, sys.float_info.min, 1.0, give)
         self.resize = None if resize is None else _side("resize", resize)
-        self.flip = _probability("flip", flip)
+        self.flip = probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
     def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
@@ -226,13 +229,13 @@ class PadCrop(Transform):
     ) -> None:
         self._kind = lib.STK_TRANSFORM_PAD_CROP
         self.size = _pair("size", size)
-        if not 0 <= int(pad) <= 65535:
-            raise ArgumentError(f"pad={pad!r}: give a number of pixels, 0 ... 65535")
-        self.pad = int(pad)
-        self.flip = _probability("flip", flip)
-        self.fill = (fill,) * 3 if isinstance(fill, int) else tuple(fill)
-        if len(self.fill) > 4 or not all(0 <= int(v) <= 255 for v in self.fill):
-            raise ArgumentError(f"fill={fill!r}: give 0 ... 255, one number or one a channel")
+        self.pad = whole("pad", pad, 0, 65535, "give a whole number of pixels, 0 ... 65535")
+        self.flip = probability("flip", flip)
+        give = "give 0 ... 255, one number or one a channel"
+        levels = (fill,) * 3 if single(fill) else reals("fill", fill, give)
+        self.fill = tuple(whole("fill", level, 0, 255, give) for level in levels)
+        if len(self.fill) > 4:
+            raise ArgumentError(f"fill={fill!r}: {give}")
         self._common("bilinear", "pillow13", color, mode)
         _set_steps(
             self, training_steps(auto_augment, color_jitter, grayscale, blur, steps, erasing), mixup, cutmix
@@ -266,7 +269,7 @@ class Resize(Transform):
     ) -> None:
         self._kind = lib.STK_TRANSFORM_RESIZE
         self.size = _pair("size", size)
-        self.flip = _probability("flip", flip)
+        self.flip = probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
     def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
@@ -300,7 +303,7 @@ class Boxes(Transform):
         self.boxes: NDArray[np.int32] = np.ascontiguousarray(array, np.int32)
         if not np.array_equal(self.boxes, array):
             raise ArgumentError("boxes: numbers beyond 32 bits")
-        self.flip = _probability("flip", flip)
+        self.flip = probability("flip", flip)
         self._common(filter, pixels, color, mode)
 
     def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
@@ -328,7 +331,7 @@ class AsStored(Transform):
     def __init__(self, *, flip: float = 0.0, color: Color = "rgb", mode: Optional[Mode] = None) -> None:
         self._kind = lib.STK_TRANSFORM_NONE
         self.size = None
-        self.flip = _probability("flip", flip)
+        self.flip = probability("flip", flip)
         self._common("bilinear", "pillow13", color, mode)
 
     def _fill(self, raw: Any, default_mode: str) -> tuple[Any, ...]:
@@ -340,15 +343,12 @@ class AsStored(Transform):
 def _set_steps(transform: Transform, steps: tuple[Step, ...], mixup: float, cutmix: float) -> None:
     if steps:  # a transform without steps prints none
         transform.steps = steps
-    if mixup or cutmix:
+    if not (single(mixup) and mixup == 0 and single(cutmix) and cutmix == 0):
         transform.mix = Mix(mixup, cutmix)
 
 
 def _side(option: str, value: Any) -> int:
-    side = int(value)
-    if not 0 < side <= 65535:
-        raise ArgumentError(f"{option}={value!r}: give 1 ... 65535 pixels")
-    return side
+    return whole(option, value, 1, 65535, "give a whole number of pixels, 1 ... 65535")
 
 
 def _pair(option: str, size: Any) -> tuple[int, int]:
@@ -360,13 +360,8 @@ def _pair(option: str, size: Any) -> tuple[int, int]:
 
 
 def _range(option: str, value: Any) -> tuple[float, float]:
-    low, high = (float(v) for v in value)
-    if not 0.0 < low <= high < math.inf:
-        raise ArgumentError(f"{option}={value!r}: give (low, high) with 0 < low <= high")
-    return low, high
-
-
-def _probability(option: str, value: Any) -> float:
-    if not 0.0 <= float(value) <= 1.0:
-        raise ArgumentError(f"{option}={value!r}: give a probability, 0 ... 1")
-    return float(value)
+    give = "give (low, high) with 0 < low <= high"
+    both = reals(option, value, give)
+    if len(both) != 2 or not 0.0 < both[0] <= both[1]:
+        raise ArgumentError(f"{option}={value!r}: {give}")
+    return both[0], both[1]

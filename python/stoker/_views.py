@@ -68,6 +68,19 @@ def check(views: Any, *, transform: Optional[Transform], n_views: int, on_bad: s
     _check_translated(views)
 
 
+def check_steps(views: Sequence[Transform]) -> None:
+    """views: the transform of each view. Refuses a step for views that its transform does not make."""
+    for transform in views:
+        plain = transform.transform if isinstance(transform, Translated) else transform
+        for step in plain.steps:
+            made = [number for number, other in enumerate(views) if other == transform]
+            if step.views and not set(step.views) & set(made):
+                raise ArgumentError(
+                    f"{step!r} is never taken: its transform makes "
+                    + (f"view {made[0]} only" if len(made) == 1 else f"views {', '.join(map(str, made))}")
+                )
+
+
 def _check_translated(views: Sequence[Transform]) -> None:
     """All views have one dtype and one normalisation."""
     kinds = {
