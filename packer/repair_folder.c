@@ -95,6 +95,11 @@ stk_status stk_repair_folder_shard(const stk_repair_folder *f, uint32_t k, stk_s
 {
     stk_error why;
     stk_status status = stk_shard_open(f->shards[k].path, NULL, out, &why);
+    if (status == STK_ERR_NOT_FOUND && f->is_folder)
+        return stk_fail(error, status,
+                        "%.600s; only records can be repaired, not a shard that is gone: put it back from a copy, pack the "
+                        "sources again (--force), or take the other records out: stoker export --on-bad skip %.600s OUT",
+                        why.text, f->dst);
     if (status != STK_OK) return cannot_open(status, &why, error);
     if (!f->is_folder) return STK_OK;
     const stk_manifest_shard *want = &f->manifest.shards[k];

@@ -374,13 +374,20 @@ cleanup:
 /* One line for all of them: thousands that differ in a number would hide the one that names the damage. */
 static void report_unread(verifier *v)
 {
-    char text[256];
-    if (v->n_unread == 0) return;
-    snprintf(text, sizeof text,
-             "%llu records cannot be found without what is damaged, though they may be whole; where no good copy is left, "
-             "'stoker export --salvage FILE OUT.tar' takes out those that are, with their labels",
-             (unsigned long long)v->n_unread);
-    report(v, UINT64_MAX, 0, 0, false, text);
+    char text[400];
+    unsigned long long n = v->n_unread;
+    bool folder = strcmp(v->dataset->storage->ops->name, "stk-folder") == 0;
+    if (n == 0) return;
+    if (folder)
+        snprintf(text, sizeof text,
+                 "%llu records cannot be found without what is damaged or lost; where no good copy is left, 'stoker export "
+                 "--on-bad skip DST OUT' takes out all others, and 'stoker export --salvage SHARD OUT.tar' the whole ones of "
+                 "a shard that is damaged, with their labels", n);
+    else
+        snprintf(text, sizeof text,
+                 "%llu records cannot be found without what is damaged, though they may be whole; where no good copy is left, "
+                 "'stoker export --salvage FILE OUT.tar' takes out those that are, with their labels", n);
+    report(v, UINT64_MAX, 0, UINT32_MAX, false, text); /* of the data set, not of its first file */
 }
 
 static stk_status verify_open(verifier *v, stk_error *error)

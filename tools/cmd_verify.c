@@ -3,6 +3,7 @@
  * stoker verify: is a data set whole? */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <stoker/dataset.h>
 #include <stoker/verify.h>
@@ -20,6 +21,7 @@ typedef struct verify_args {
 typedef struct verify_run {
     progress line;
     uint64_t bad;
+    uint64_t bad_records; /* of them, those that are records */
 } verify_run;
 
 #define AT(member) .offset = offsetof(verify_args, member)
@@ -59,6 +61,7 @@ static void on_issue(void *user, const stk_verify_issue *issue)
 {
     verify_run *r = user;
     r->bad++;
+    r->bad_records += issue->record != UINT64_MAX;
     progress_clear(&r->line);
     if (issue->record == UINT64_MAX)
         cli_note(&command_verify, "%s: offset %" PRIu64 ": %s", issue->file, issue->offset, issue->reason);
@@ -119,6 +122,17 @@ static void note_salvage(const char *path)
     stk_dataset_close(&dataset);
 }
 
+/* Records, unlike what is around them, can be made anew. */
+static void note_repair(const char *path)
+{
+    stk_dataset *dataset = NULL;
+    if (stk_dataset_open(path, NULL, &dataset, NULL) != STK_OK) return;
+    if (strcmp(stk_dataset_container(dataset), "hdf5") != 0)
+        cli_note(&command_verify, "'stoker repair --from SRC %s' rebuilds such records, byte for byte, where their source files "
+                 "are left as they were", path);
+    stk_dataset_close(&dataset);
+}
+
 static int run(int argc, char **argv)
 {
     verify_args args = {.progress = -1};
@@ -141,6 +155,7 @@ static int run(int argc, char **argv)
     else if (whole_report)
         print_text(operands.items[0], &report, args.verify.deep);
     if (status != STK_OK) (void)cli_fail(&command_verify, status, &error);
+    if (whole_report && r.bad_records > 0) note_repair(operands.items[0]);
     if (status == STK_ERR_CORRUPT) note_salvage(operands.items[0]);
     if (status != STK_OK) return CLI_ERROR;
     return report.dead > 0 ? CLI_SKIPPED : CLI_OK;

@@ -25,7 +25,7 @@ for d in many/*0; do cp "$FILES/small.png" "$d/1.png"; done
 stoker pack -q many many.stk
 stoker export many.stk many.tar
 stoker pack -q many.tar again.stk
-names many.stk >1 && names again.stk | cmp - 1 && echo all
+names many.stk >want && names again.stk | cmp - want && echo all
 # Samples that someone added with labels beyond the names: said, and nothing is named wrongly.
 mkdir more
 (cd more && tar xf ../x.tar --no-xattrs && cp 000000000.jpg 900000000.jpg && printf 17 >900000000.cls)
