@@ -256,7 +256,8 @@ static stk_status measure(bench_feed *feed, double seconds, double opened_s, ben
             out->arrays = feed->array != NULL;
             if (out->arrays) stk_array_text(feed->array, out->array, sizeof out->array);
         }
-        class_mix_add(&out->mix, feed->labels, feed->n);
+        /* The last batch of an epoch is smaller and holds fewer classes, however well it is mixed. */
+        if (feed->n == out->batch_size) class_mix_add(&out->mix, feed->labels, feed->n);
     } while (!started || now - start < seconds);
     stk_status status = bench_feed_finish(feed, error);
     out->seconds = progress_now_s() - start;
@@ -435,6 +436,12 @@ static stk_status bench(bench_args *args, const char *path, bench_result *out, s
     uint64_t n = stk_dataset_len(dataset);
     if (args->loader.batch_size == 0) args->loader.batch_size = n < 256 && n > 0 ? (uint32_t)n : 256;
     out->batch_size = args->loader.batch_size;
+    if (n > 0 && out->batch_size > n) {
+        error->status = status = STK_ERR_ARGUMENT;
+        snprintf(error->text, sizeof error->text, "--batch %" PRIu32 ": %s has %" PRIu64 " records; give at most as many, or "
+                 "leave --batch out", out->batch_size, path, n);
+        goto cleanup;
+    }
     if (!class_mix_init(&out->mix, stk_dataset_classes(dataset))) {
         status = no_memory(error);
         goto cleanup;
@@ -460,6 +467,11 @@ static int run(int argc, char **argv)
     args.loader.batch_size = 0;
     int code = cli_parse(&command_bench, argc, argv, &args, &operands);
     if (code != CLI_GO) return code;
+    bool cpu = strcmp(args.device, "cpu") == 0;
+    if (cpu && args.uploader.decode == STK_DECODE_GPU)
+        return cli_misuse(&command_bench, "--decode gpu is for batches on a device; give --device cuda too");
+    if (cpu && args.uploader.resident == STK_RESIDENT_ON)
+        return cli_misuse(&command_bench, "--resident on is for batches on a device; give --device cuda too");
     stk_status status = bench(&args, operands.items[0], &result, &error);
     if (status != STK_OK)
         code = cli_fail(&command_bench, status, &error);

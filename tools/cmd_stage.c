@@ -294,6 +294,8 @@ static int run(int argc, char **argv)
     if (dst == NULL && (makes || args.stage.keep_free != STK_STAGE_KEEP_DEFAULT))
         return cli_misuse(&command_stage, "give the data set that is to be staged");
     if (dst == NULL) return list(&args);
+    if (args.stage.verify && args.stage.dry_run)
+        cli_note(&command_stage, "--dry-run reads no copy: what --verify would find in one is not known");
     if (args.background && !args.stage.dry_run) return stage_in_background(&args, dst);
     return stage(&args, dst);
 }
