@@ -216,7 +216,7 @@ class DeviceCore(Core):
         self._call(lib.stk_py_core_stats, ffi.NULL, raw)
         stats = _plain(raw.loader, "stk_loader_stats")
         own = _plain(raw, "stk_uploader_stats", skip=("loader",))
-        return {**stats, "gather_s": stats["decode_s"], **own}
+        return {**stats, "gather_s": stats["decode_s"], **own, "decoder": own["decode"]}
 
 
 def new_device_options(

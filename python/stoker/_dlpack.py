@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from stoker._errors import ArgumentError, OutOfMemoryError
 from stoker._memory import view
@@ -14,6 +14,10 @@ from stoker._numpy import np
 CPU, CUDA = 1, 2
 # (DLPack type code, bits)
 _TYPES = {"uint8": (1, 8), "float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32)}
+_TAKEN_BY = (
+    "torch.from_dlpack(array) or jax.numpy.from_dlpack(array) take it without a copy, and "
+    'numpy.from_dlpack(array) where it lies in host memory (device="dummy")'
+)
 _KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 6}
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -71,6 +75,8 @@ class DeviceArray:
 
     def __getitem__(self, rows: slice) -> DeviceArray:
         """Some of the rows, the same memory: a slice of the first axis."""
+        if not isinstance(rows, slice):
+            raise TypeError(f"DeviceArray[{rows!r}]: only slices of rows, array[2:5] say; {_TAKEN_BY}")
         start, stop, step = rows.indices(self.shape[0])
         n = len(range(start, stop, step))
         if step < 1:
@@ -80,6 +86,14 @@ class DeviceArray:
         shape, strides = (n, *self.shape[1:]), (self.strides[0] * step, *self.strides[1:])
         pointer = ffi.cast("void *", pointer)
         return DeviceArray(self._slot, pointer, shape, self.dtype, self._device, self._stream, strides)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        """NumPy would make an object of it, or copy from a GPU unasked."""
+        raise TypeError(f"a DeviceArray is no NumPy array: {_TAKEN_BY}")
+
+    def __iter__(self) -> NoReturn:
+        """Iterating by rows is what the consumer's arrays do."""
+        raise TypeError(f"a DeviceArray is not iterated over: {_TAKEN_BY}")
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._device

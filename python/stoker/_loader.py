@@ -343,10 +343,11 @@ class Loader:
 
     def stats(self) -> dict[str, Union[int, float, str, bool]]:
         """Counters since the Loader was made. Times in seconds: ``read_s``, ``decode_s`` and
-        ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited. On a GPU also
-        what was uploaded and resident, and ``decode``: which side decodes, and why. With sample_transform=
+        ``worker_wait_s`` are sums over threads, ``consumer_wait_s`` is what your loop waited. ``decode``: which
+        side decodes, and why. On a GPU also what was uploaded and resident. With sample_transform=
         ``sample_transform_s``, a sum over its threads."""
         stats = self._core.stats()
+        stats.setdefault("decode", stats["decoder"])
         if self._per_sample is not None:
             stats.update(self._per_sample.stats.as_dict())
             stats["bad_samples"] = int(stats["bad_samples"]) + self._per_sample.stats.bad

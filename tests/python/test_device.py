@@ -54,6 +54,8 @@ def test_same_bytes_as_on_the_host(tiles: Path, decode: str, dtype: Any, layout:
     assert stats["batches"] >= 6
     for name in ("gather_s", "decode_s", "upload_s", "upload_gb_per_s", "pageable_bytes", "consumer_wait_s"):
         assert name in stats
+    assert stats["decoder"] == stats["decode"] and plain.stats()["decode"] == plain.stats()["decoder"]
+    assert str(plain.stats()["decode"]).startswith("cpu: ")
     side, _, why = str(stats["decode"]).partition(": ")
     assert side in ("cpu", "gpu") and (why == "asked for" if decode != "auto" else " us on the CPU" in why)
     assert decode == "auto" or side == decode
@@ -244,6 +246,18 @@ def test_device_arrays(tiny: Path) -> None:
     assert np.array_equal(host(images[3:9:2]), array[3:9:2])
     assert np.array_equal(host(images.permute(0, 3, 1, 2)), array.transpose(0, 3, 1, 2))
     assert labels.dtype == "int64"
+    for use in (
+        np.asarray,
+        np.array,
+        list,
+        np.sum,
+        lambda a: a[0],
+        lambda a: a[None],
+        lambda a: a[0, 1],
+        lambda a: a["x"],
+    ):
+        with pytest.raises(TypeError, match=r"torch\.from_dlpack.*numpy\.from_dlpack"):
+            use(images)
     capsule = images.__dlpack__()
     del capsule  # not consumed: freed all the same
     gc.collect()
