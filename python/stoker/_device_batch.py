@@ -82,7 +82,7 @@ class DeviceConverter:
             warnings.warn(
                 'on_bad="skip": without torch no rows can be taken out of a DeviceArray on a GPU, so bad images '
                 "stay in their batch, black and under their labels; loader.batch.statuses is not 0 for these rows",
-                stacklevel=6,
+                stacklevel=5,
             )
         self._said = True
 

@@ -223,6 +223,20 @@ def test_rows_that_stay_belong_to_nobody_else(damaged: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
+def test_bad_rows_that_cannot_be_left_out(damaged: Path) -> None:
+    """What a GPU without torch gives, played by the dummy: rows stay, are told once, and statuses find them."""
+    loader = stoker.Loader(stoker.open(damaged), 10, device="dummy", on_bad="skip", transform=stoker.Resize(8))
+    loader._convert._device_type = 2  # type: ignore[attr-defined]
+    with pytest.warns(UserWarning, match=r'^on_bad="skip": .*loader\.batch\.statuses') as told:
+        for images, labels in loader:
+            assert loader.batch is not None and len(images) == len(labels) == len(loader.batch.ids) == 10
+            bad = np.isin(loader.batch.ids, [3, 11])
+            assert bad.sum() == 1 and ((loader.batch.statuses != 0) == bad).all()
+    told_of_rows = [warning for warning in told if "DeviceArray" in str(warning.message)]
+    assert len(told_of_rows) == 1 and told_of_rows[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
 def test_bad_rows_of_bfloat16(damaged: Path) -> None:
     torch = pytest.importorskip("torch")
     options: Any = {"transform": stoker.Resize(8), "on_bad": "skip", "dtype": "bfloat16"}
