@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from stoker._dataset import Dataset
-from stoker._enums import DECODES, DTYPES, LAYOUTS, ORDERS, RESIDENTS, constant
+from stoker._enums import DECODES, DTYPES, LASTS, LAYOUTS, ORDERS, RESIDENTS, constant
 from stoker._errors import ArgumentError
 from stoker._numbers import reals, whole
 from stoker._numpy import np
@@ -69,7 +69,7 @@ def batch_size(batch_size: Any, dataset: Dataset, options: Mapping[str, Any], re
         n = positive("n_draws", options["n_draws"])
     if n == 0:
         raise ArgumentError(f"{dataset!r}: nothing to load")
-    if options["last"] == "drop" and size > n:
+    if constant(LASTS, "last", options["last"]) == LASTS["drop"] and size > n:
         raise ArgumentError(f'batch_size={size} with last="drop": {n} samples do not fill one batch')
     return min(size, n)
 
@@ -212,7 +212,10 @@ def weights(weights: Any, dataset: Dataset) -> Any:
             raise ArgumentError('weights="balanced": not every record has a label')
         counts = np.bincount(labels)
         return 1.0 / counts[labels].astype(np.float64)
-    array = np.ascontiguousarray(weights, np.float64)
+    try:
+        array = np.ascontiguousarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f'weights={weights!r:.60}: give one number a record, or "balanced"') from None
     if array.shape != (len(dataset),):
         raise ArgumentError(f"weights: shape {array.shape}, but there are {len(dataset)} records")
     return array

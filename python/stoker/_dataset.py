@@ -470,6 +470,8 @@ class Dataset:
         "height" work where no column has that name:
         ``ds.filter(label=["cat", "dog"], width=lambda w: w >= 256)``. Raises NotFoundError.
         """
+        if conditions is not None and not isinstance(conditions, Mapping):
+            raise ArgumentError(f'filter: {conditions!r:.60}: give a dict of conditions, or filter(label="cat")')
         mask = np.ones(self._n, bool)
         for name, condition in {**(conditions or {}), **more}.items():
             mask &= _matches(name, self._filter_values(name), self._filter_condition(name, condition))
@@ -547,7 +549,7 @@ class Dataset:
     def _column(self, name: str) -> Column:
         if self._column_table is None:
             self._column_table = _columns.describe(self._c())
-        column = self._column_table.get(name)
+        column = self._column_table.get(name) if isinstance(name, str) else None
         if column is None:
             known = ", ".join(repr(c) for c in self._column_table) or "none"
             raise NotFoundError(f"{self._path}: no column {name!r}; there are: {known}")
@@ -560,6 +562,17 @@ class Dataset:
         if value is np.ma.masked or (np.ma.isMaskedArray(value) and value.mask.all()):
             return None
         return value.item() if isinstance(value, np.generic) else value
+
+
+def _file_name(option: str, value: Any) -> None:
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise ArgumentError(f"{option}={value!r:.60}: give the path of a file or folder")
+
+
+def _flag(option: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_, int)):
+        raise ArgumentError(f"{option}={value!r:.60}: give True or False")
+    return bool(value)
 
 
 def _box(box: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
@@ -624,7 +637,10 @@ def open(
 
     Raises NotFoundError, CorruptError (with the offset), VersionError, IOError.
     """
-    settings = {
+    _file_name("path", path)
+    if stage is not None:
+        _file_name("stage", stage)
+    settings: dict[str, Any] = {
         "io": io,
         "verify": verify,
         "salvage": salvage,
@@ -640,18 +656,24 @@ def open(
     lib.stk_dataset_options_init(options)
     options.io = constant(IOS, "io", io)
     options.verify = constant(VERIFIES, "verify", verify)
-    options.salvage = bool(salvage)
-    options.hdf5_arrays = bool(arrays)
+    options.salvage = _flag("salvage", salvage)
+    options.hdf5_arrays = _flag("arrays", arrays)
+    for name in ("hdf5_images", "hdf5_labels"):
+        if not isinstance(settings[name], (str, type(None))):
+            raise ArgumentError(f"{name}={settings[name]!r:.60}: give the path of a data set within the file")
     texts = [
         ffi.new("char[]", text.encode()) if text is not None else ffi.NULL for text in (hdf5_images, hdf5_labels)
     ]
     options.hdf5_images, options.hdf5_labels = texts
     if value_range is not None:
-        options.range_min, options.range_max = value_range
-    if max_pixels is not None:
-        options.max_pixels = max_pixels
-    if max_record_bytes is not None:
-        options.max_record_bytes = max_record_bytes
+        ends = reals("value_range", value_range, "give (min, max)")
+        if len(ends) != 2:
+            raise ArgumentError(f"value_range={value_range!r}: give (min, max)")
+        options.range_min, options.range_max = ends
+    for name in ("max_pixels", "max_record_bytes"):
+        if settings[name] is not None:
+            give = "give a whole number, 0 or more"
+            setattr(options, name, whole(name, settings[name], 0, 2**63 - 1, give))
     folder = ffi.NULL if stage is None else ffi.new("char[]", os.fsencode(stage))
     options.stage = folder
     place = os.fsdecode(path)
@@ -685,7 +707,7 @@ def concat(datasets: Iterable[Dataset]) -> Dataset:
     Raises ArgumentError for data sets that do not go together: a column of two types, class names in one and plain
     numbers in another.
     """
-    given = list(datasets)
+    given = list(datasets) if isinstance(datasets, Iterable) else []
     if not given or not all(isinstance(part, Dataset) for part in given):
         raise ArgumentError("concat: give one or more of what stoker.open() returns")
     whole = [d._whole() for d in given]

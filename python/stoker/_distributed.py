@@ -9,6 +9,7 @@ from typing import Optional
 
 from stoker._errors import ArgumentError
 from stoker._native import lib
+from stoker._numbers import whole
 
 
 def rank_and_world(rank: Optional[int], world: Optional[int]) -> tuple[int, int]:
@@ -18,7 +19,9 @@ def rank_and_world(rank: Optional[int], world: Optional[int]) -> tuple[int, int]
         raise ArgumentError("give rank= and world= together, or neither")
     if rank is None or world is None:
         rank, world = _from_torch() or _from_environment() or (0, 1)
-    if not 0 <= rank < world:
+    give = "give whole numbers, rank 0 ... world - 1"
+    rank, world = whole("rank", rank, 0, 2**32 - 1, give), whole("world", world, 1, 2**32 - 1, give)
+    if rank >= world:
         raise ArgumentError(f"rank={rank} of world={world}: ranks are 0 ... world - 1")
     return rank, world
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
 
-from stoker._enums import FILTERS
+from stoker._enums import FILTERS, constant
 from stoker._errors import ArgumentError, UnsupportedError
 from stoker._native import lib
 from stoker._numbers import real, reals, single, whole
@@ -210,8 +210,7 @@ class AutoAugment(_Moving):
         p: float = 1.0,
     ) -> None:
         self._kind = lib.STK_STEP_AUTO_AUGMENT
-        if policy not in _POLICIES:
-            raise ArgumentError(f"policy={policy!r}: use one of {', '.join(map(repr, _POLICIES))}")
+        constant(_POLICIES, "policy", policy)
         self.policy = policy
         self._moving(interpolation, fill)
         self.p = probability("p", p)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from pathlib import Path
@@ -22,7 +23,10 @@ LOADER: list[tuple[str, dict[str, Any]]] = [
     *[("prefetch_factor", {"prefetch_factor": v}) for v in (1.5, "a", 0)],
     ("repeats", {"repeats": 1.5}),
     ("channels_last", {"channels_last": "a"}),
-    *[("mean", {"mean": v, "dtype": "float32"}) for v in (0.5, "abc", [1, 2], [0.1, "a", 0.1], [float("nan")] * 3)],
+    *[
+        ("mean", {"mean": v, "dtype": "float32"})
+        for v in (0.5, "abc", [1, 2], [0.1, "a", 0.1], [float("nan")] * 3)
+    ],
     *[("std", {"std": v, "dtype": "float32"}) for v in (0.5, [0.2, 0, 0.2])],
     *[("resident_bytes", {"resident_bytes": v, "device": "dummy"}) for v in (-1, "a", 1.5)],
     *[("on_batch", {"on_batch": v}) for v in (3, "a")],
@@ -30,7 +34,10 @@ LOADER: list[tuple[str, dict[str, Any]]] = [
     ("sample_transform", {"sample_transform": 3}),
     ("columns", {"columns": "path"}),
     ("columns", {"columns": 3}),
-    *[("device", {"device": v}) for v in ("dumy", "gpu", "CUDA", "cuda:x", "cuda:-1", "dummy:memory=9", -1, True, [], 1.0)],
+    *[
+        ("device", {"device": v})
+        for v in ("dumy", "gpu", "CUDA", "cuda:x", "cuda:-1", "dummy:memory=9", -1, True, [], 1.0)
+    ],
     *[("dtype", {"dtype": v}) for v in (np.int8, 3, "torch.float16", "half")],
     # Without effect
     ("decode", {"decode": "gpu"}),
@@ -116,7 +123,10 @@ def test_of_methods(tiny: Path, tmp_path: Path) -> None:
         *[("epoch", lambda v=v: loader.set_epoch(v)) for v in ("a", 1.5, -1, None)],  # type: ignore[misc]
         *[("state", lambda v=v: loader.load_state_dict(v)) for v in (None, "a", {}, [])],  # type: ignore[misc]
         *[("size", lambda v=v: setattr(loader, "size", v)) for v in (1.5, "a", None)],  # type: ignore[misc]
-        *[("resize", lambda v=v: stoker.pack(tmp_path, tmp_path / "x.stk", resize=v)) for v in (256, "256", (2, 2))],  # type: ignore[misc]
+        *[
+            ("resize", lambda v=v: stoker.pack(tmp_path, tmp_path / "x.stk", resize=v))
+            for v in (256, "256", (2, 2))
+        ],  # type: ignore[misc]
         *[
             (name, lambda n=name, v=v: stoker.open(tiny, **{n: v}))  # type: ignore[misc]
             for name, v in (("hdf5_images", "x"), ("hdf5_labels", "y"), ("value_range", (0, 1)), ("arrays", True))
@@ -126,6 +136,49 @@ def test_of_methods(tiny: Path, tmp_path: Path) -> None:
         with pytest.raises(stoker.ArgumentError, match=rf"^{name}\b"):
             call()
     assert len(list(loader)) == len(loader)  # nothing of it was half done
+
+
+JUNK: tuple[Any, ...] = ("a", -1, 1.5, [], {}, object(), (1, 2, 3), float("nan"), np.arange(3), b"x", True)
+
+
+def test_every_argument_with_anything(tiny: Path) -> None:
+    """Whatever is given: it is taken, or it is a stoker.Error."""
+    ds = stoker.open(tiny)
+    calls: list[Callable[[Any], Any]] = [
+        *(
+            lambda v, n=n: stoker.open(tiny, **{n: v})
+            for n in inspect.signature(stoker.open).parameters
+            if n != "path"
+        ),
+        *(
+            lambda v, n=n: stoker.Loader(**{"dataset": ds, "batch_size": 8, n: v}).close()
+            for n in inspect.signature(stoker.Loader).parameters
+            if n not in ("rank", "world", "torch_names")
+        ),
+        lambda v: stoker.Loader(ds, 8, rank=v, world=2),
+        lambda v: stoker.Loader(ds, 8, rank=0, world=v),
+        *(
+            stoker.open,
+            stoker.concat,
+            stoker.from_torchvision,
+            stoker.timm,
+            stoker.AutoAugment,
+            stoker.TimmAugment,
+        ),
+        *(ds.select, ds.filter, ds.column, ds.class_index, ds.image, ds.path, ds.file),
+        *(T, T(8).with_steps, T(8).with_mix, T(8).with_size, stoker.GaussianBlur().for_views),
+        lambda v: stoker.Boxes(8, v),
+    ]
+    for number, call in enumerate(calls):
+        for value in JUNK:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    call(value)
+                except (stoker.Error, IndexError):
+                    pass
+                except Exception as error:
+                    raise AssertionError(f"call {number} of {value!r}") from error
 
 
 def test_what_is_taken(tiny: Path) -> None:
