@@ -570,7 +570,7 @@ def _file_name(option: str, value: Any) -> None:
 
 
 def _flag(option: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_, int)):
+    if not isinstance(value, int) and type(value).__name__ not in ("bool", "bool_"):  # NumPy's, not imported yet
         raise ArgumentError(f"{option}={value!r:.60}: give True or False")
     return bool(value)
 
