@@ -14,15 +14,15 @@ import re
 import sys
 from pathlib import Path
 
-# Callbacks that C calls on the thread that called C (see callbacks.py); none runs on a worker thread.
+# Callbacks that py_callbacks.c calls, on the thread that called C; none runs on a worker thread.
 CALLBACKS = """
-extern "Python" {
-    bool stk_py_pack_progress(void *user, const stk_pack_progress *progress);
-    void stk_py_pack_issue(void *user, const stk_pack_issue *issue);
-    bool stk_py_verify_progress(void *user, uint64_t records_done, uint64_t records_total,
-                                uint64_t bytes_done);
-    bool stk_py_stage_progress(void *user, const stk_stage_progress *progress);
-    void stk_py_verify_issue(void *user, const stk_verify_issue *issue);
+extern "Python+C" {
+    bool stk_py_call_pack_progress(void *user, const stk_pack_progress *progress);
+    void stk_py_call_pack_issue(void *user, const stk_pack_issue *issue);
+    bool stk_py_call_verify_progress(void *user, uint64_t records_done, uint64_t records_total,
+                                     uint64_t bytes_done);
+    bool stk_py_call_stage_progress(void *user, const stk_stage_progress *progress);
+    void stk_py_call_verify_issue(void *user, const stk_verify_issue *issue);
 }
 """
 

@@ -12,7 +12,10 @@
 #include <stoker/dataset.h>
 #include <stoker/gpu_upload.h>
 #include <stoker/loader.h>
+#include <stoker/pack.h>
+#include <stoker/stage.h>
 #include <stoker/status.h>
+#include <stoker/verify.h>
 #include <stoker/writer.h>
 
 /* Labels of n records; ids may be NULL (records 0 .. n-1). */
@@ -37,6 +40,18 @@ stk_status stk_py_variable_column(const stk_dataset *dataset, uint32_t column, c
 stk_status stk_py_crops(const stk_dataset *dataset, const stk_loader_options *options, uint64_t epoch,
                         const uint64_t *ids, const uint32_t *occurrences, uint32_t n, uint32_t n_views, stk_crop *crops,
                         stk_error *error);
+
+/* Callbacks for the options of packing, verifying and staging: they call Python until the interpreter begins to end.
+ * user: of a Callbacks object. */
+bool stk_py_pack_progress(void *user, const stk_pack_progress *progress);
+void stk_py_pack_issue(void *user, const stk_pack_issue *issue);
+bool stk_py_verify_progress(void *user, uint64_t records_done, uint64_t records_total, uint64_t bytes_done);
+void stk_py_verify_issue(void *user, const stk_verify_issue *issue);
+bool stk_py_stage_progress(void *user, const stk_stage_progress *progress);
+/* From now on none of them calls Python. Those that do are waited for, so long at most; not with the GIL held. */
+void stk_py_end_callbacks(unsigned timeout_ms);
+/* In the child of a fork(), which has none of the other threads. */
+void stk_py_callbacks_forked(void);
 
 /* Closing from a finaliser. A forked child does nothing with a writer: its copy may hold locked mutexes for ever.
  * pid: of the process that opened it. */

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -17,6 +18,11 @@ from stoker._option_names import for_python
 
 if TYPE_CHECKING:
     from stoker._dataset import PathLike
+
+# Callbacks that a daemon thread is in when the interpreter ends are waited for, so long at most.
+_END_MS = 5000
+atexit.register(lib.stk_py_end_callbacks, _END_MS)
+os.register_at_fork(after_in_child=lib.stk_py_callbacks_forked)
 
 _MAX_ISSUES = 1000
 _DAMAGES = ("extraneous", "truncated", "entropy", "checksum", "header", "overflow", "other")
@@ -120,7 +126,7 @@ def _keep_exception(kind: Any, value: BaseException, traceback: Any) -> Any:
 
 
 @ffi.def_extern(onerror=_keep_exception)  # type: ignore[untyped-decorator, unused-ignore]
-def stk_py_pack_progress(user: Any, progress: Any) -> bool:
+def stk_py_call_pack_progress(user: Any, progress: Any) -> bool:
     callbacks: Callbacks = ffi.from_handle(user)
     return callbacks.on_progress(
         lambda: PackProgress(
@@ -136,7 +142,7 @@ def stk_py_pack_progress(user: Any, progress: Any) -> bool:
 
 
 @ffi.def_extern(onerror=_keep_exception)  # type: ignore[untyped-decorator, unused-ignore]
-def stk_py_pack_issue(user: Any, issue: Any) -> None:
+def stk_py_call_pack_issue(user: Any, issue: Any) -> None:
     callbacks: Callbacks = ffi.from_handle(user)
     callbacks.on_issue(
         lambda: PackIssue(
@@ -360,8 +366,8 @@ def watch(
 
     line = _ProgressLine() if progress is True else None
     callbacks = Callbacks(line or (progress if callable(progress) else None), collect)
-    options.progress = lib.stk_py_pack_progress
-    options.issue = lib.stk_py_pack_issue
+    options.progress = ffi.addressof(lib, "stk_py_pack_progress")
+    options.issue = ffi.addressof(lib, "stk_py_pack_issue")
     options.user = callbacks.handle
     return issues, callbacks, line
 

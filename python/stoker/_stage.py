@@ -56,7 +56,7 @@ class StageProgress(NamedTuple):
 
 
 @ffi.def_extern(onerror=_keep_exception)  # type: ignore[untyped-decorator, unused-ignore]
-def stk_py_stage_progress(user: Any, progress: Any) -> bool:
+def stk_py_call_stage_progress(user: Any, progress: Any) -> bool:
     callbacks: Callbacks = ffi.from_handle(user)
     return callbacks.on_progress(
         lambda: StageProgress(
@@ -101,7 +101,7 @@ def stage(
         options.max_bytes = _bytes("max_bytes", max_bytes)
     options.n_threads = 0 if threads is None else _integer("threads", threads, 1, 64)
     callbacks = Callbacks(progress)
-    options.progress = lib.stk_py_stage_progress
+    options.progress = ffi.addressof(lib, "stk_py_stage_progress")
     options.user = callbacks.handle
     report, error = ffi.new("stk_stage_report *"), ffi.new("stk_error *")
     status = lib.stk_stage(os.fsencode(path), options, report, error)

@@ -52,13 +52,13 @@ class VerifyProgress(NamedTuple):
 
 
 @ffi.def_extern(onerror=_keep_exception)  # type: ignore[untyped-decorator, unused-ignore]
-def stk_py_verify_progress(user: Any, records_done: int, records_total: int, bytes_done: int) -> bool:
+def stk_py_call_verify_progress(user: Any, records_done: int, records_total: int, bytes_done: int) -> bool:
     callbacks: Callbacks = ffi.from_handle(user)
     return callbacks.on_progress(lambda: VerifyProgress(records_done, records_total, bytes_done))
 
 
 @ffi.def_extern(onerror=_keep_exception)  # type: ignore[untyped-decorator, unused-ignore]
-def stk_py_verify_issue(user: Any, issue: Any) -> None:
+def stk_py_call_verify_issue(user: Any, issue: Any) -> None:
     callbacks: Callbacks = ffi.from_handle(user)
     callbacks.on_issue(
         lambda: VerifyIssue(
@@ -97,8 +97,8 @@ def verify(
             on_issue(issue)
 
     callbacks = Callbacks(progress, collect)
-    options.issue = lib.stk_py_verify_issue
-    options.progress = lib.stk_py_verify_progress
+    options.issue = ffi.addressof(lib, "stk_py_verify_issue")
+    options.progress = ffi.addressof(lib, "stk_py_verify_progress")
     options.user = callbacks.handle
     report, error = ffi.new("stk_verify_report *"), ffi.new("stk_error *")
     status = lib.stk_verify(os.fsencode(path), options, report, error)

@@ -162,6 +162,13 @@ def forever():
     while True: ds.image(3), ds.payload(7)
 for _ in range(3): threading.Thread(target=forever, daemon=True).start()
 """,
+    "a callback at work": """
+writer = stoker.Writer(folder + "/x.stk", threads=2, progress=lambda _: time.sleep(0.001))
+def forever():
+    while True: writer.add(np.zeros((40, 40, 3), np.uint8))
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.2)
+""",
     "a Writer at work": """
 writer = stoker.Writer(folder + "/x.stk", threads=2)
 def forever():

@@ -599,6 +599,7 @@ static int open_files(void)
 /* Loaders come and go: threads end, files close, memory stays flat. */
 static void nothing_is_left(void)
 {
+    /* Threads of the tests before, OpenMP's too, may take a moment to be gone, also longer than what follows. */
     long threads = status_number("Threads:"), memory = 0;
     int files = open_files();
     for (int k = 0; k < 200; k++) {
@@ -615,7 +616,7 @@ static void nothing_is_left(void)
     }
     for (int k = 0; k < 1000 && status_number("Threads:") > threads; k++)
         usleep(1000); /* OpenMP lets them go lazily */
-    CHECK_EQ(status_number("Threads:"), threads);
+    CHECK(status_number("Threads:") <= threads);
     CHECK_EQ(open_files(), files);
     CHECK(MEMORY_IS_KEPT || status_number("VmRSS:") - memory < 8192); /* KiB */
 }
