@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 from stoker._errors import ArgumentError
 from stoker._native import lib
@@ -18,6 +18,15 @@ Layout = Literal["NHWC", "NCHW"]
 Last = Literal["keep", "drop", "pad"]
 OnBad = Literal["error", "skip", "substitute"]
 Order = Literal["shuffle", "sequential", "page", "weighted"]
+
+
+class TypeObject(Protocol):
+    """A numpy.dtype or a torch.dtype; no str."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+
 
 FILTERS: Mapping[str, int] = {
     "bilinear": lib.STK_FILTER_BILINEAR,

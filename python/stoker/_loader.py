@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from stoker._dataset import Dataset
-    from stoker._enums import DType, Last, Layout, OnBad, Order
+    from stoker._enums import DType, Last, Layout, OnBad, Order, TypeObject
     from stoker._per_sample import PerSample
 
 # How C's remark begins that more batches are held than it has slots: with on_batch= it is we who hold them.
@@ -110,7 +110,7 @@ class Loader:
         *,
         transform: Optional[Transform] = None,
         seed: int = 0,
-        dtype: Union[DType, Any] = None,
+        dtype: Union[DType, TypeObject, type[Any], None] = None,
         layout: Optional[Layout] = None,
         channels_last: Optional[bool] = None,
         device: Any = None,
@@ -157,7 +157,7 @@ class Loader:
         on_batch = options["on_batch"]
         _choices.function("on_batch", on_batch)
         _choices.function("sample_transform", sample_transform)
-        device, dtype = _choices.device(device), _choices.dtype(dtype)
+        device, type_name = _choices.device(device), _choices.dtype(dtype)
         n_views, given = _choices.positive("n_views", n_views), (mean, std)
         self._dataset = dataset
         self._views: tuple[Transform, ...] = ()
@@ -177,7 +177,7 @@ class Loader:
         if isinstance(self._transform, Translated):
             t = self._transform
             device = "cpu" if device is None else device
-            dtype, norm = dtype or t.dtype, t.norm
+            type_name, norm = type_name or t.dtype, t.norm
             mean, std = mean if mean is not None else t.mean, std if std is not None else t.std
             options["on_batch"] = run_after(t.rest, on_batch) if t.rest else on_batch
         self._options = options
@@ -190,10 +190,12 @@ class Loader:
         if page_window is not None and self._order != "page":
             raise ArgumentError(f'page_window={page_window!r} has an effect under order="page" only')
         if dataset._begins_with_array():
-            _choices.refuse_for_arrays(dtype=dtype, layout=layout, channels_last=channels_last, mean=mean, std=std)
+            _choices.refuse_for_arrays(
+                dtype=type_name, layout=layout, channels_last=channels_last, mean=mean, std=std
+            )
             self._dtype, self._layout, self._permute = "uint8", "NHWC", False  # as they are, says that to C
         else:
-            self._dtype = dtype or "uint8"
+            self._dtype = type_name or "uint8"
             channels_last = _choices.flag("channels_last", channels_last)
             self._layout, self._permute = _choices.layout(layout, channels_last, self._device, self._dtype)
             _choices.normalisation(*given, self._dtype)
