@@ -11,7 +11,12 @@ find "$STOKER_CORPUS" -type f \( -name '*.jpg' -o -name '*.JPEG' -o -name '*.jpe
     while IFS= read -r f; do cp "$f" "$work/in/a/"; done
 [ -n "$(ls "$work/in/a")" ] || { echo "skipped: no photographs in STOKER_CORPUS"; exit 77; }
 "$bin/stoker" pack --on-bad skip "$work/in" "$work/p.stk" >/dev/null 2>&1 || [ $? -eq 2 ]
-"$bin/gpu_compare" "$work/p.stk" dummy 8
+"$bin/gpu_compare" "$work/p.stk" dummy 8 stages
+# A hundred ways to draw steps take their time; test_gpu_steps goes through them in every tree.
+mkdir -p "$work/few/a"
+find "$work/in/a" -type f | LC_ALL=C sort | head -n 5 | while IFS= read -r f; do cp "$f" "$work/few/a/"; done
+"$bin/stoker" pack --on-bad skip "$work/few" "$work/few.stk" >/dev/null 2>&1 || [ $? -eq 2 ]
+"$bin/gpu_compare" "$work/few.stk" dummy 4 steps
 TMPDIR=$work "$bin/gpu_damage" "$work/p.stk" dummy 4
 TMPDIR=$work "$bin/gpu_damage" "$work/p.stk" dummy:pinned=1 2
 "$bin/gpu_faults" "$work/p.stk" dummy
