@@ -444,6 +444,18 @@ static stk_h5_plan *assemble(parser *p, size_t *n_bytes)
     return (stk_h5_plan *)(void *)plan;
 }
 
+/* The environment variable that the child sets is not looked at where the process had used the library before. */
+static hid_t without_locks(void)
+{
+#if H5_VERSION_GE(1, 14, 0) || (H5_VERSION_GE(1, 12, 1) && !H5_VERSION_GE(1, 13, 0)) || \
+    (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 11, 0))
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (access >= 0 && H5Pset_file_locking(access, false, true) >= 0) return access;
+    if (access >= 0) H5Pclose(access);
+#endif
+    return H5P_DEFAULT;
+}
+
 stk_h5_plan *stk_h5_parse(const char *path, size_t *n_bytes, stk_h5_open_file **keep)
 {
     parser p = {.status = STK_OK, .open = calloc(1, sizeof *p.open)};
@@ -453,7 +465,9 @@ stk_h5_plan *stk_h5_parse(const char *path, size_t *n_bytes, stk_h5_open_file **
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     H5get_libversion(&major, &minor, &release);
     snprintf(p.head.library, sizeof p.head.library, "%u.%u.%u", major, minor, release);
-    p.open->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t access = without_locks();
+    p.open->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (access != H5P_DEFAULT) H5Pclose(access);
     if (p.open->file < 0 && is_newer_version()) {
         fail_open(&p, "/");
     } else if (p.open->file < 0) {
