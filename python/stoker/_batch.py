@@ -79,15 +79,7 @@ class Converter:
         address = int(ffi.cast("uintptr_t", batch.data))
         typestr = np.dtype(array_type(batch.array)).str if batch.array else self._typestr
         images: Any = np.asarray(Memory(slot, address, image_shape(form, batch), typestr))
-        info = BatchInfo(
-            batch.epoch,
-            batch.index,
-            batch.n_valid,
-            _copy(batch.ids, n, np.uint64),
-            _copy(batch.occurrences, n, np.uint32),
-            _copy(batch.statuses, n, np.int32),
-            read_mixed(batch.labels, batch.labels2, batch.shares, n),
-        )
+        info = read_info(batch, n)
         labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
         if form.mix_classes and info.mixed is not None:
             labels = info.mixed.soft(form.mix_classes)
@@ -164,6 +156,19 @@ def read_mixed(labels: Any, partners: Any, shares: Any, n: int) -> Optional[Mixe
     if partners == ffi.NULL:
         return None
     return Mixed(_copy(labels, n, np.int64), _copy(partners, n, np.int64), _copy(shares, n, np.float32))
+
+
+def read_info(batch: Any, n: int) -> BatchInfo:
+    """What an stk_batch of n entries is made of."""
+    return BatchInfo(
+        batch.epoch,
+        batch.index,
+        batch.n_valid,
+        _copy(batch.ids, n, np.uint64),
+        _copy(batch.occurrences, n, np.uint32),
+        _copy(batch.statuses, n, np.int32),
+        read_mixed(batch.labels, batch.labels2, batch.shares, n),
+    )
 
 
 def keep_rows(mixed: Optional[Mixed], rows: Any) -> Optional[Mixed]:

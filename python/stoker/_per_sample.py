@@ -10,7 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
-from stoker._batch import BatchInfo, Converter, _copy, hand_out, import_torch
+from stoker._batch import BatchInfo, Converter, _copy, hand_out, import_torch, read_info
 from stoker._errors import ArgumentError, Error, StateError, call
 from stoker._follow import by_view
 from stoker._native import ffi, lib
@@ -74,14 +74,7 @@ class PicksConverter(Converter):
     def __call__(self, slot: Any) -> tuple[Any, BatchInfo]:
         batch = lib.stk_py_slot_batch(slot)
         form, n = self._form, batch.n
-        info = BatchInfo(
-            batch.epoch,
-            batch.index,
-            batch.n_valid,
-            _copy(batch.ids, n, np.uint64),
-            _copy(batch.occurrences, n, np.uint32),
-            _copy(batch.statuses, n, np.int32),
-        )
+        info = read_info(batch, n)
         labels = _copy(batch.labels, n, np.int64) if form.has_labels else None
         columns = self._columns(batch, n, info) if form.as_dict else {}
         return hand_out(form, np.zeros(n, np.uint8), labels, columns, info), info
