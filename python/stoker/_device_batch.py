@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from stoker import _columns
-from stoker._batch import BatchInfo, Form, array_type, drop_bad, hand_out, image_shape, read_mixed
+from stoker._batch import BatchInfo, Form, _copy, array_type, drop_bad, hand_out, image_shape, read_mixed
 from stoker._dlpack import CPU, CUDA, DeviceArray, host_rows
 from stoker._native import ffi, lib
 from stoker._numpy import np
@@ -43,9 +43,9 @@ class DeviceConverter:
             batch.epoch,
             batch.index,
             batch.n_valid,
-            _host(batch.ids, n, np.uint64),
+            _copy(batch.ids, n, np.uint64),
             np.zeros(n, np.uint32),
-            _host(batch.statuses, n, np.int32),
+            _copy(batch.statuses, n, np.int32),
             read_mixed(batch.host_labels, batch.host_labels2, batch.host_shares, n),
         )
         dtype = array_type(batch.array) if batch.array else form.dtype
@@ -85,7 +85,3 @@ class DeviceConverter:
                 stacklevel=5,
             )
         self._said = True
-
-
-def _host(pointer: Any, n: int, dtype: Any) -> Any:
-    return np.frombuffer(ffi.buffer(pointer, n * np.dtype(dtype).itemsize), dtype).copy()
