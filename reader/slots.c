@@ -72,13 +72,12 @@ stk_status stk_slot_pool_open(const stk_slot_shape *shape, const stk_slot_alloca
     return STK_OK;
 }
 
-/* n users have let go. Slots come back from several threads at once, also while the loader is being closed: only who is
+/* One user less. Slots come back from several threads at once, also while the loader is being closed: only who is
  * done with the pool itself may be counted off, or another thread frees it under his hands. */
-static void pool_drop(stk_slot_pool *pool, uint32_t n)
+static void pool_drop(stk_slot_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    pool->users -= n;
-    bool last = pool->users == 0;
+    bool last = --pool->users == 0;
     pthread_mutex_unlock(&pool->lock);
     if (last) pool_free(pool);
 }
@@ -89,7 +88,7 @@ static void slot_free(stk_slot *slot)
     if (slot->memory != NULL) pool->allocator.release(pool->allocator.user, slot->memory, slot->batch.handle);
     free(slot->arrays);
     free(slot);
-    pool_drop(pool, 1);
+    pool_drop(pool);
 }
 
 /* Cuts n * size bytes, aligned, off the block that grows at *at; with base NULL it only counts. */
@@ -254,7 +253,7 @@ void stk_slot_pool_close(stk_slot_pool **pointer)
         slot_free(list);
         list = next;
     }
-    pool_drop(pool, 1);
+    pool_drop(pool);
 }
 
 void stk_batch_release(stk_batch *batch)
